@@ -1,0 +1,260 @@
+//! A bucket under its lock: the only way to change one (I3).
+//!
+//! The lock is a bit of the home line's control word. No code of the caller's runs while it is held but the equality
+//! test that proves a key absent; if that panics, the lock is released on the way out and nothing has changed, since
+//! every store comes after the last such call.
+
+use core::fmt;
+
+use super::array::Array;
+use super::chain::{End, Walk};
+use super::hash::{StoredBits, Tag};
+use super::layout::Layout;
+use super::line::{Line, Link};
+use super::memory::AllocError;
+use super::meta::{Meta, Slots};
+use super::pool::Reserved;
+use crate::sync::Backoff;
+
+/// A bucket whose lock this thread holds, in the array where it now lives.
+pub(super) struct Bucket<'a, L: Layout> {
+    pub(super) array: &'a Array<L>,
+    pub(super) home: &'a Line<L>,
+    /// The home's word as it stands, lock bit included: nobody else changes it now.
+    meta: Meta,
+}
+
+/// A slot of a line.
+pub(super) struct Place<'a, L: Layout> {
+    pub(super) line: &'a Line<L>,
+    pub(super) slot: usize,
+}
+
+impl<L: Layout> Clone for Place<'_, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L: Layout> Copy for Place<'_, L> {}
+
+/// The bucket has moved to the next array.
+#[derive(Debug)]
+pub(super) struct Moved;
+
+impl<'a, L: Layout> Bucket<'a, L> {
+    /// Locks the bucket of `bits`, entering by the root array and going on by *moved* only (P15).
+    pub(super) fn lock(root: &'a Array<L>, bits: StoredBits) -> Self {
+        let mut array = root;
+        loop {
+            match Self::lock_in(array, bits.home(array.mask())) {
+                Ok(bucket) => return bucket,
+                Err(Moved) => array = array.next().expect("moved buckets have a next array"),
+            }
+        }
+    }
+
+    /// Locks bucket `index` of this very array.
+    pub(super) fn lock_in(array: &'a Array<L>, index: usize) -> Result<Self, Moved> {
+        let home = array.bucket(index);
+        let backoff = Backoff::new();
+        loop {
+            // Acquire: a *moved* seen here must show the next array and its entries.
+            let meta = home.meta();
+            if meta.is_moved() {
+                return Err(Moved);
+            }
+            if !meta.is_locked() && home.try_lock(meta) {
+                return Ok(Self {
+                    array,
+                    home,
+                    meta: meta.locked(),
+                });
+            }
+            while home.meta_hint().is_locked() {
+                backoff.snooze();
+            }
+        }
+    }
+
+    /// Bucket `index` of an array that entries are moving to, for the mover that holds the lock of the bucket they come
+    /// from: nobody else comes here before *moved* is set there (I3), so no lock is taken.
+    pub(super) fn of_mover(array: &'a Array<L>, index: usize) -> Self {
+        let home = array.bucket(index);
+        Self {
+            array,
+            home,
+            meta: home.meta(),
+        }
+    }
+
+    /// Every line of the chain, home first.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &'a Line<L>> + use<'a, L> {
+        let mut walk = self.meta.has_link().then(|| {
+            // SAFETY: #1 has-link under the lock; #2 the array is borrowed for `'a`.
+            unsafe { Walk::behind(self.home) }
+        });
+        core::iter::once(self.home).chain(core::iter::from_fn(move || {
+            match walk.as_mut()?.step() {
+                Ok(line) => Some(line),
+                Err(end) => {
+                    debug_assert_eq!(end, End::Own, "I4: a locked chain ends in its own marker");
+                    None
+                }
+            }
+        }))
+    }
+
+    /// The line's word: of the home the one that is kept here.
+    pub(super) fn meta_of(&self, line: &Line<L>) -> Meta {
+        if core::ptr::eq(line, self.home) {
+            self.meta
+        } else {
+            line.meta()
+        }
+    }
+
+    /// Every place in the chain that `slots` picks out of a line's word.
+    pub(super) fn places(
+        &self,
+        slots: impl Fn(Meta) -> Slots,
+    ) -> impl Iterator<Item = Place<'a, L>> {
+        self.lines()
+            .flat_map(move |line| slots(self.meta_of(line)).map(move |slot| Place { line, slot }))
+    }
+
+    /// Changes a line's word, the lock still held.
+    fn store(&mut self, line: &Line<L>, meta: Meta) {
+        if core::ptr::eq(line, self.home) {
+            self.meta = meta;
+        }
+        line.store_meta(meta);
+    }
+
+    /// Tags a free place, so that an entry may be stored there (I1: tag first, entry second).
+    pub(super) fn set_tag(&mut self, place: Place<'a, L>, tag: Tag) {
+        let meta = self.meta_of(place.line).with_tag(place.slot, tag);
+        self.store(place.line, meta);
+    }
+
+    /// Clears the tag of a place that holds no entry any more (I1: entry first, tag second), and lets overflow lines
+    /// go that the chain no longer needs.
+    pub(super) fn clear_tag(&mut self, place: Place<'a, L>) {
+        let meta = self.meta_of(place.line).without_tag(place.slot);
+        if core::ptr::eq(place.line, self.home) {
+            // Not stored: the word of the home is written when the lock is released, or by `unlink_spare`.
+            self.meta = meta;
+        } else {
+            place.line.store_meta(meta);
+        }
+        if self.meta.has_link() {
+            self.unlink_spare();
+        }
+    }
+
+    /// A free place in the chain, if there is one.
+    pub(super) fn free_place(&self) -> Option<Place<'a, L>> {
+        self.places(|meta| meta.free(L::SLOTS)).next()
+    }
+
+    /// Promises a line of the array's pool.
+    pub(super) fn reserve_line(&self) -> Result<Reserved<'a, L>, AllocError> {
+        self.array.pool.reserve(1, self.array.buckets())
+    }
+
+    /// Puts an empty line into the chain, right behind the home line, and returns its first place.
+    ///
+    /// Empty and before it is filled: a reader that still stands on the line from its former life in this very chain
+    /// would otherwise see an entry before everyone can (1.4). Behind the home and never at the tail (I5).
+    pub(super) fn add_line(&mut self, reserved: &mut Reserved<'a, L>) -> Place<'a, L> {
+        let line = reserved.take();
+        debug_assert!(line.meta().occupied(L::SLOTS).is_empty());
+        if self.meta.has_link() {
+            line.copy_link(self.home);
+        } else {
+            line.store_marker(self.home);
+        }
+        self.home.store_link(line.into());
+        if !self.meta.has_link() {
+            // has-link is set after the link.
+            self.store(self.home, self.meta.with_link(true));
+        }
+        Place { line, slot: 0 }
+    }
+
+    /// Unlinks each empty overflow line while the others have two free slots (1.1). A line that had to stay would
+    /// cost every miss of the bucket a second line for good; one free slot less and a key that comes and goes would
+    /// take and give a line each time.
+    fn unlink_spare(&mut self) {
+        loop {
+            let mut free_slots = 0;
+            let mut spare = None;
+            let mut before = self.home;
+            for line in self.lines() {
+                let meta = self.meta_of(line);
+                free_slots += meta.free(L::SLOTS).count();
+                if spare.is_none()
+                    && !core::ptr::eq(line, self.home)
+                    && meta.occupied(L::SLOTS).is_empty()
+                {
+                    spare = Some((before, line));
+                }
+                before = line;
+            }
+            match spare {
+                Some((before, line)) if free_slots >= L::SLOTS + 2 => self.unlink(before, line),
+                _ => return,
+            }
+        }
+    }
+
+    fn unlink(&mut self, before: &'a Line<L>, line: &'a Line<L>) {
+        before.copy_link(line);
+        // SAFETY: has-link is set, so the home's link is; lines live as long as the array.
+        let link: Link<'a, L> = unsafe { self.home.link() };
+        if matches!(link, Link::Marker(_)) {
+            // The last one. has-link is cleared after the link holds the own marker.
+            self.store(self.home, self.meta.with_link(false));
+        }
+        // After it is unlinked: a reader that is carried off by it must be able to finish without this thread.
+        self.array.pool.give_back(line);
+    }
+
+    /// Clears every tag of a bucket whose slots hold no entries any more, and lets all its overflow lines go.
+    pub(super) fn clear_tags(&mut self) {
+        let mut overflow = self.lines().skip(1);
+        for line in self.lines().skip(1) {
+            line.store_meta(Meta::EMPTY);
+        }
+        if self.meta.has_link() {
+            self.home.store_marker(self.home);
+        }
+        // The link first, has-link after it; the lines are given back last, each when the next one is known.
+        self.store(self.home, Meta::EMPTY.locked());
+        let mut next = overflow.next();
+        while let Some(line) = next {
+            next = overflow.next();
+            self.array.pool.give_back(line);
+        }
+    }
+
+    /// Ends the bucket's life in this array: its entries are in the next one. Stored with all tags 0 and no link bit,
+    /// in one store (I7, 1.2); the slots, home and overflow, stay as they are (1.3).
+    pub(super) fn set_moved(mut self) {
+        self.meta = Meta::MOVED.locked();
+    }
+}
+
+impl<L: Layout> Drop for Bucket<'_, L> {
+    fn drop(&mut self) {
+        self.home.store_meta(self.meta.unlocked());
+    }
+}
+
+impl<L: Layout> fmt::Debug for Bucket<'_, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bucket")
+            .field("meta", &self.meta)
+            .finish_non_exhaustive()
+    }
+}

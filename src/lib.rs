@@ -1,0 +1,28 @@
+//! placeholder
+#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(
+    not(feature = "std"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "the map needs std's default hasher, and is their user"
+    )
+)]
+
+extern crate alloc;
+
+mod engine;
+mod error;
+pub mod hash;
+#[cfg(feature = "std")]
+pub mod map;
+mod reclaim;
+mod sync;
+pub mod table;
+
+pub use engine::{Growth, Stats};
+pub use error::{InsertError, TryReserveError};
+#[cfg(feature = "std")]
+pub use map::{Builder, Compute, NullsHashMap, NullsHashMapRef, Operation};
+pub use reclaim::{Collector, CollectorBuilder, Guard, Pin};
+pub use table::{NullsHashTable, NullsHashTableRef, TableBuilder};
