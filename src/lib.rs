@@ -1,4 +1,4 @@
-//! placeholder
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
     not(feature = "std"),
@@ -8,11 +8,14 @@
         reason = "the map needs std's default hasher, and is their user"
     )
 )]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
 
 mod engine;
 mod error;
+#[cfg(all(feature = "std", not(nulls_loom)))]
+pub mod guide;
 pub mod hash;
 #[cfg(feature = "std")]
 pub mod map;

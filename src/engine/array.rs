@@ -20,12 +20,15 @@ use super::pool::Pool;
 use crate::reclaim::Retired;
 use crate::sync::{AtomicPtr, AtomicUsize, CachePadded, Ordering};
 
+/// In the order of use: what every operation reads comes first, in one cache line that is written once in the array's
+/// life, when its migration starts; what movers and overflowing writers write has lines of its own.
+#[repr(C)]
 pub(crate) struct Array<L: Layout> {
     /// The home lines' address again, beside the mask: a look-up reads these two words.
     first: NonNull<Line<L>>,
     mask: u32,
     /// The array that entries are moving to; null until a migration starts, and never null again.
-    next: AtomicPtr<Array<L>>,
+    next: AtomicPtr<Self>,
     lines: Lines<L>,
     pub(super) migration: CachePadded<Migration>,
     pub(super) pool: CachePadded<Pool<L>>,

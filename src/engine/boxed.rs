@@ -58,7 +58,7 @@ impl<T> Node<T> {
         &self.value
     }
 
-    pub(crate) fn into_value(self: Box<Self>) -> T {
+    pub(crate) fn into_value(self) -> T {
         self.value
     }
 }
@@ -160,50 +160,14 @@ impl<T> Table<Boxed<T>> {
         if !meta.matches(parts.tag, SLOTS).is_empty() {
             return true;
         }
-        !meta.is_whole_chain() && self.maybe_beyond(guard, array, parts)
-    }
-
-    #[cold]
-    fn maybe_beyond<G: Reclaim>(
-        &self,
-        guard: &G,
-        array: &Array<Boxed<T>>,
-        parts: HashParts,
-    ) -> bool {
-        let mut maybe = false;
-        self.read_bucket(guard, array, parts.bits, |line| match line {
-            Some((_, meta)) => maybe |= !meta.matches(parts.tag, SLOTS).is_empty(),
-            None => maybe = false,
-        });
-        maybe
-    }
-
-    /// Reads the whole chain of an entry's bucket, in whichever array it is, until it was read undisturbed.
-    fn read_bucket<'g, G: Reclaim>(
-        &self,
-        _guard: &'g G,
-        root: &'g Array<Boxed<T>>,
-        bits: StoredBits,
-        mut read: impl FnMut(Option<(&'g Line<Boxed<T>>, Meta)>),
-    ) {
-        let mut array = root;
-        loop {
-            read(None);
-            match read_chain(array.home(bits), &mut read) {
-                Ok(()) => return,
-                Err(Disturbed::Moved) => {
-                    array = array.next().expect("moved buckets have a next array")
-                }
-                Err(Disturbed::Recycled) => {}
-            }
-        }
+        !meta.is_whole_chain() && maybe_beyond(array, parts)
     }
 
     /// The entries that agree with `parts` in stored bits and tag.
     pub(crate) fn find_all<'g, G: Reclaim>(&self, guard: &'g G, parts: HashParts) -> Vec<&'g T> {
         let mut found = Vec::new();
         if let Some(root) = self.root(guard) {
-            self.read_bucket(guard, root, parts.bits, |line| match line {
+            read_bucket(root, parts.bits, |line| match line {
                 Some((line, meta)) => found.extend(
                     meta.matches(parts.tag, SLOTS)
                         .filter(|&slot| meta.tag(slot) == Some(parts.tag))
@@ -525,6 +489,37 @@ fn find_beyond<'g, T, G: Reclaim>(
             return found;
         }
     }
+}
+
+/// Reads the whole chain of an entry's bucket, in whichever array it is, until it was read undisturbed; `read` as for
+/// [`read_chain`].
+fn read_bucket<'g, T>(
+    root: &'g Array<Boxed<T>>,
+    bits: StoredBits,
+    mut read: impl FnMut(Option<(&'g Line<Boxed<T>>, Meta)>),
+) {
+    let mut array = root;
+    loop {
+        read(None);
+        match read_chain(array.home(bits), &mut read) {
+            Ok(()) => return,
+            Err(Disturbed::Moved) => {
+                array = array.next().expect("moved buckets have a next array");
+            }
+            Err(Disturbed::Recycled) => {}
+        }
+    }
+}
+
+/// Whether the tag is anywhere in the bucket of `parts`, where its home line did not decide.
+#[cold]
+fn maybe_beyond<T>(array: &Array<Boxed<T>>, parts: HashParts) -> bool {
+    let mut maybe = false;
+    read_bucket(array, parts.bits, |line| match line {
+        Some((_, meta)) => maybe |= !meta.matches(parts.tag, SLOTS).is_empty(),
+        None => maybe = false,
+    });
+    maybe
 }
 
 /// The first equal entry of a locked bucket.

@@ -192,7 +192,7 @@ impl<'a, L: Layout> Bucket<'a, L> {
             let mut before = self.home;
             for line in self.lines() {
                 let meta = self.meta_of(line);
-                free_slots += meta.free(L::SLOTS).count();
+                free_slots += meta.free(L::SLOTS).len();
                 if spare.is_none()
                     && !core::ptr::eq(line, self.home)
                     && meta.occupied(L::SLOTS).is_empty()

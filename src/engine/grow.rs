@@ -84,7 +84,7 @@ impl<L: Layout> Table<L> {
         if self.growth == Growth::Fixed || root.next().is_some() {
             return;
         }
-        let often = root.buckets() <= 64 || before & 7 == 0;
+        let often = root.buckets() <= 64 || before % 8 == 0;
         if often && self.count.sum() > root.buckets() * GROWTH_LOAD {
             // Without memory the table goes on, fuller.
             let _ = self.start_migration(root, root.buckets() * 2);

@@ -29,7 +29,7 @@ pub(crate) struct Line<L: Layout> {
     meta: AtomicU64,
     pub(super) slots: L::Slots,
     /// In a home line without *has-link*: not read, maybe null.
-    link: AtomicPtr<Line<L>>,
+    link: AtomicPtr<Self>,
 }
 
 #[cfg(all(not(nulls_loom), target_pointer_width = "64"))]

@@ -144,17 +144,17 @@ impl fmt::Debug for Meta {
 }
 
 /// A set of slots of one line; iterates from the lowest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slots(u64);
 
 impl Slots {
     #[inline]
-    pub(crate) const fn is_empty(self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.0 == 0
     }
 
     #[inline]
-    pub(crate) const fn count(self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.0.count_ones() as usize
     }
 }

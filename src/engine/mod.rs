@@ -18,8 +18,8 @@
 //!
 //! # Who does what
 //!
-//! [`meta`] the control word · [`hash`] home, tag, stored bits · [`line`] a cache line and its link · [`memory`] the
-//! allocator · [`pool`] overflow lines · [`array`] buckets and their successor · [`chain`] the reader's walk ·
+//! [`meta`] the control word · [`hash`] home, tag, stored bits · [`mod@line`] a cache line and its link · [`memory`] the
+//! allocator · [`pool`] overflow lines · [`mod@array`] buckets and their successor · [`chain`] the reader's walk ·
 //! [`bucket`] the writer's lock and what is done under it · [`grow`] migrations · [`sweep`] the order of iteration ·
 //! [`layout`] the seam between boxed and inline entries · [`boxed`] entries as nodes · [`count`] how many ·
 //! [`stats`] a walk that counts.

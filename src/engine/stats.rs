@@ -60,20 +60,21 @@ impl<L: Layout> Table<L> {
         let mut cursor = Cursor::start();
         let mut entries = 0;
         let mut lines = 0;
-        let read = |entries: &mut usize, lines: &mut usize, cursor: &mut Cursor| {
-            self.read_step(guard, cursor, |line| match line {
-                Some((_, meta)) => {
-                    *entries += meta.occupied(L::SLOTS).count();
-                    *lines += 1;
+        loop {
+            let step = self.read_step(guard, &mut cursor, |line| {
+                if let Some((_, meta)) = line {
+                    entries += meta.occupied(L::SLOTS).len();
+                    lines += 1;
+                } else {
+                    (entries, lines) = (0, 0);
                 }
-                None => (*entries, *lines) = (0, 0),
-            })
-        };
-        while read(&mut entries, &mut lines, &mut cursor).is_some() {
+            });
+            if step.is_none() {
+                return stats;
+            }
             stats.entries += entries;
             stats.linked_buckets += usize::from(lines > 1);
             stats.longest_chain = stats.longest_chain.max(lines);
         }
-        stats
     }
 }

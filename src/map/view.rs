@@ -389,10 +389,6 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
     /// assert_eq!(m.remove_if(&1, |_, &value| value == 10), Ok(Some((&1, &10))));
     /// assert_eq!(m.remove_if(&1, |_, _| true), Ok(None));
     /// ```
-    #[expect(
-        clippy::type_complexity,
-        reason = "three outcomes, two of them with the entry"
-    )]
     pub fn remove_if<Q: Hash + Equivalent<K> + ?Sized>(
         &self,
         key: &Q,

@@ -5,9 +5,9 @@
 //! the batch; an array is retired together with enough empty entries that its batch leaves at once.
 
 use core::fmt;
+use core::panic::AssertUnwindSafe;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, Ordering};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 use std::process::abort;
 
 use alloc::sync::Arc;
@@ -15,7 +15,7 @@ use alloc::sync::Arc;
 use seize::Guard as _;
 
 use super::{Reclaim, Retired, thread};
-use crate::sync::AtomicPtr;
+use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 
 /// Entries a thread gathers before it hands them over, which costs a system call. By measurement: see
 /// `benches/record/batch-size.csv`, written by the program of the same name.

@@ -4,8 +4,8 @@
 //! engine knows two traits: [`Reclaim`], what a guard can do for it, and [`Retired`], how an object is freed in the
 //! end. Two implementations stand behind the same public names `Collector` and `Guard`:
 //!
-//! * [`hyaline`] (feature `std`): the `seize` crate.
-//! * [`tickets`] (without `std`, and under loom): a list of guards and a list of garbage under a lock. It frees each
+//! * `hyaline` (feature `std`): the `seize` crate.
+//! * `tickets` (without `std`, and under loom): a list of guards and a list of garbage under a lock. It frees each
 //!   object at the earliest moment allowed, which is what a model wants, and says so when the engine reaches an
 //!   object after that moment.
 //!

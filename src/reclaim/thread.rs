@@ -4,7 +4,7 @@
 //! destroyed later would share its slot with whichever thread got it next. The mark is made after `seize`'s, so it
 //! is destroyed before; a guard that finds it gone knows that its own slot is no longer safe to touch.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{AtomicUsize, Ordering};
 
 struct Mark {
     stripe: usize,

@@ -103,9 +103,12 @@ impl<T> NullsHashTable<T> {
                 .collector
                 .map_or_else(TableCollector::unset, TableCollector::given),
         };
-        if table.engine.preallocate(options.capacity).is_err() {
-            panic!("no memory for a capacity of {}", options.capacity);
-        }
+        let allocated = table.engine.preallocate(options.capacity);
+        assert!(
+            allocated.is_ok(),
+            "no memory for a capacity of {} entries",
+            options.capacity
+        );
         table
     }
 

@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use alloc::boxed::Box;
-
 use super::{Iter, IterHash, NullsHashTable, out_of_memory};
 use crate::engine::{Boxed, Node, Table, TryInsertError};
 use crate::error::InsertError;
@@ -243,9 +241,8 @@ impl<T: fmt::Debug, G: Pin> fmt::Debug for NullsHashTableRef<'_, T, G> {
 }
 
 pub(crate) fn into_insert_error<T>(error: TryInsertError<'_, T>) -> InsertError<T, &T> {
-    let unbox = |node: Box<Node<T>>| node.into_value();
     match error {
-        TryInsertError::Occupied(found, node) => InsertError::Occupied(unbox(node), found),
-        TryInsertError::NoMemory(node) => InsertError::AllocFailed(unbox(node)),
+        TryInsertError::Occupied(found, node) => InsertError::Occupied(node.into_value(), found),
+        TryInsertError::NoMemory(node) => InsertError::AllocFailed(node.into_value()),
     }
 }

@@ -1,0 +1,7 @@
+//! Chapters beside the reference: no code, only text whose examples are compiled.
+
+#[doc = include_str!("consistency.md")]
+pub mod consistency {}
+
+#[doc = include_str!("reclamation.md")]
+pub mod reclamation {}
