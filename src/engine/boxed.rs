@@ -11,6 +11,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::needs_drop;
 use core::ptr::{self, NonNull};
 
 use alloc::boxed::Box;
@@ -66,8 +67,12 @@ impl<T> Node<T> {
 // SAFETY: `catch` does not unwind.
 unsafe impl<T> Retired for Node<T> {
     unsafe fn reclaim(node: NonNull<Self>) {
-        // SAFETY: nodes are boxes (`Box::into_raw` in `fill` and `replace_at`), by the caller nobody can reach it.
-        catch(|| drop(unsafe { Box::from_raw(node.as_ptr()) }));
+        // SAFETY: nodes are boxes (`Box::into_raw` in `fill` and `replace_at`), and by the caller
+        // nobody can reach this one.
+        let node = unsafe { Box::from_raw(node.as_ptr()) };
+        if needs_drop::<T>() {
+            catch(|| drop(node));
+        }
     }
 }
 
@@ -414,7 +419,8 @@ impl<T> Sweep<'_, T> {
 /// The slot's word.
 #[inline]
 fn slot_of<T>(place: Place<'_, Boxed<T>>) -> &AtomicPtr<Node<T>> {
-    &place.line.slots[place.slot]
+    // SAFETY: places are made from the slots of a word's tags, of which there are SLOTS.
+    unsafe { place.line.slots.get_unchecked(place.slot) }
 }
 
 /// The node in a slot, for a reader.
@@ -523,29 +529,31 @@ fn maybe_beyond<T>(array: &Array<Boxed<T>>, parts: HashParts) -> bool {
 }
 
 /// The first equal entry of a locked bucket.
+#[inline]
 fn find_locked<'g, T>(
     bucket: &Bucket<'g, Boxed<T>>,
     parts: HashParts,
     mut eq: impl FnMut(&T) -> bool,
 ) -> Option<(Place<'g, Boxed<T>>, &'g Node<T>)> {
-    bucket
-        .places(|meta| meta.matches(parts.tag, SLOTS))
-        .find_map(|place| {
-            // Ordering: Relaxed; slots are written under the lock.
-            let node = slot_of(place).load(Ordering::Relaxed);
-            // SAFETY: null, or an entry of a locked bucket: nobody can unlink it before the unlock, and then the guard
-            // that the caller holds keeps it.
-            let node = unsafe { node.as_ref() }?;
-            (node.bits == parts.bits && eq(&node.value)).then_some((place, node))
-        })
+    let matching = |meta: Meta| meta.matches(parts.tag, SLOTS);
+    bucket.find_place(matching, |place| {
+        // Ordering: Relaxed; slots are written under the lock.
+        let node = slot_of(place).load(Ordering::Relaxed);
+        // SAFETY: null, or an entry of a locked bucket: nobody can unlink it before the unlock,
+        // and then the guard that the caller holds keeps it.
+        let node = unsafe { node.as_ref() }?;
+        (node.bits == parts.bits && eq(&node.value)).then_some((place, node))
+    })
 }
 
 /// Where that very node is in its locked bucket.
+#[inline]
 fn find_exact<'g, T>(bucket: &Bucket<'g, Boxed<T>>, node: &Node<T>) -> Option<Place<'g, Boxed<T>>> {
-    // Ordering: Relaxed; slots are written under the lock.
-    bucket
-        .places(|meta| meta.occupied(SLOTS))
-        .find(|&place| ptr::eq(slot_of(place).load(Ordering::Relaxed), node))
+    let occupied = |meta: Meta| meta.occupied(SLOTS);
+    bucket.find_place(occupied, |place| {
+        // Ordering: Relaxed; slots are written under the lock.
+        ptr::eq(slot_of(place).load(Ordering::Relaxed), node).then_some(place)
+    })
 }
 
 /// Swaps `old`, which is at `place`, for `new` in one store, unlocks, and retires `old`.

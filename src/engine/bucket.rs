@@ -44,6 +44,7 @@ pub(super) struct Moved;
 
 impl<'a, L: Layout> Bucket<'a, L> {
     /// Locks the bucket of `bits`, entering by the root array and going on by *moved* only (P15).
+    #[inline]
     pub(super) fn lock(root: &'a Array<L>, bits: StoredBits) -> Self {
         let mut array = root;
         loop {
@@ -55,9 +56,9 @@ impl<'a, L: Layout> Bucket<'a, L> {
     }
 
     /// Locks bucket `index` of this very array.
+    #[inline]
     pub(super) fn lock_in(array: &'a Array<L>, index: usize) -> Result<Self, Moved> {
         let home = array.bucket(index);
-        let backoff = Backoff::new();
         loop {
             // Acquire: a *moved* seen here must show the next array and its entries.
             let meta = home.meta();
@@ -71,9 +72,7 @@ impl<'a, L: Layout> Bucket<'a, L> {
                     meta: meta.locked(),
                 });
             }
-            while home.meta_hint().is_locked() {
-                backoff.snooze();
-            }
+            wait_while_locked(home);
         }
     }
 
@@ -106,6 +105,7 @@ impl<'a, L: Layout> Bucket<'a, L> {
     }
 
     /// The line's word: of the home the one that is kept here.
+    #[inline]
     pub(super) fn meta_of(&self, line: &Line<L>) -> Meta {
         if core::ptr::eq(line, self.home) {
             self.meta
@@ -123,7 +123,44 @@ impl<'a, L: Layout> Bucket<'a, L> {
             .flat_map(move |line| slots(self.meta_of(line)).map(move |slot| Place { line, slot }))
     }
 
+    /// The first of [`places`](Self::places) for which `accept` has an answer. The home line is looked at straight away,
+    /// as it almost always decides.
+    #[inline]
+    pub(super) fn find_place<R>(
+        &self,
+        slots: impl Fn(Meta) -> Slots,
+        mut accept: impl FnMut(Place<'a, L>) -> Option<R>,
+    ) -> Option<R> {
+        for slot in slots(self.meta) {
+            let answer = accept(Place {
+                line: self.home,
+                slot,
+            });
+            if answer.is_some() {
+                return answer;
+            }
+        }
+        if self.meta.has_link() {
+            self.find_place_beyond(slots, accept)
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_place_beyond<R>(
+        &self,
+        slots: impl Fn(Meta) -> Slots,
+        mut accept: impl FnMut(Place<'a, L>) -> Option<R>,
+    ) -> Option<R> {
+        self.lines()
+            .skip(1)
+            .find_map(|line| slots(line.meta()).find_map(|slot| accept(Place { line, slot })))
+    }
+
     /// Changes a line's word, the lock still held.
+    #[inline]
     fn store(&mut self, line: &Line<L>, meta: Meta) {
         if core::ptr::eq(line, self.home) {
             self.meta = meta;
@@ -132,6 +169,7 @@ impl<'a, L: Layout> Bucket<'a, L> {
     }
 
     /// Tags a free place, so that an entry may be stored there (I1: tag first, entry second).
+    #[inline]
     pub(super) fn set_tag(&mut self, place: Place<'a, L>, tag: Tag) {
         let meta = self.meta_of(place.line).with_tag(place.slot, tag);
         self.store(place.line, meta);
@@ -139,6 +177,7 @@ impl<'a, L: Layout> Bucket<'a, L> {
 
     /// Clears the tag of a place that holds no entry any more (I1: entry first, tag second), and lets overflow lines
     /// go that the chain no longer needs.
+    #[inline]
     pub(super) fn clear_tag(&mut self, place: Place<'a, L>) {
         let meta = self.meta_of(place.line).without_tag(place.slot);
         if core::ptr::eq(place.line, self.home) {
@@ -153,8 +192,9 @@ impl<'a, L: Layout> Bucket<'a, L> {
     }
 
     /// A free place in the chain, if there is one.
+    #[inline]
     pub(super) fn free_place(&self) -> Option<Place<'a, L>> {
-        self.places(|meta| meta.free(L::SLOTS)).next()
+        self.find_place(|meta| meta.free(L::SLOTS), Some)
     }
 
     /// Promises a line of the array's pool.
@@ -185,6 +225,8 @@ impl<'a, L: Layout> Bucket<'a, L> {
     /// Unlinks each empty overflow line while the others have two free slots (1.1). A line that had to stay would
     /// cost every miss of the bucket a second line for good; one free slot less and a key that comes and goes would
     /// take and give a line each time.
+    #[cold]
+    #[inline(never)]
     fn unlink_spare(&mut self) {
         loop {
             let mut free_slots = 0;
@@ -245,7 +287,16 @@ impl<'a, L: Layout> Bucket<'a, L> {
     }
 }
 
+#[cold]
+fn wait_while_locked<L: Layout>(home: &Line<L>) {
+    let backoff = Backoff::new();
+    while home.meta_hint().is_locked() {
+        backoff.snooze();
+    }
+}
+
 impl<L: Layout> Drop for Bucket<'_, L> {
+    #[inline]
     fn drop(&mut self) {
         self.home.store_meta(self.meta.unlocked());
     }

@@ -7,7 +7,8 @@
 //! Under loom the lock is std's, which the model does not see: it adds no interleavings and no happens-before edges.
 //! The edges that a real collector gives come from the two `SeqCst` fences, as in `seize` without its asymmetric
 //! barrier. (The asymmetric barrier itself is not modelled.) And nothing is freed before the collector is dropped:
-//! objects only *expire*, and [`Reclaim::protect`] panics when it meets one that has.
+//! [`Reclaim::protect`] panics instead when it meets an object that was retired before its guard was entered, whether
+//! or not another guard would still have kept it.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -38,8 +39,6 @@ struct State {
     next_ticket: u64,
     active: Vec<u64>,
     garbage: Vec<Garbage>,
-    #[cfg(nulls_loom)]
-    expired: Vec<Garbage>,
 }
 
 struct Garbage {
@@ -52,11 +51,26 @@ struct Garbage {
 unsafe impl Send for Garbage {}
 
 impl State {
+    #[cfg(not(nulls_loom))]
     fn take_expired(&mut self) -> Vec<Garbage> {
         let oldest = self.active.iter().copied().min().unwrap_or(u64::MAX);
         self.garbage
             .extract_if(.., |garbage| garbage.stamp <= oldest)
             .collect()
+    }
+
+    #[cfg(nulls_loom)]
+    fn take_expired(&mut self) -> Vec<Garbage> {
+        Vec::new()
+    }
+
+    /// When `object` was retired, if it was.
+    #[cfg(nulls_loom)]
+    fn stamp_of(&self, object: *mut ()) -> Option<u64> {
+        self.garbage
+            .iter()
+            .find(|garbage| garbage.object.as_ptr() == object)
+            .map(|garbage| garbage.stamp)
     }
 }
 
@@ -131,17 +145,9 @@ impl Default for Collector {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let (garbage, expired) = self.with_state(|state| {
-            let garbage = core::mem::take(&mut state.garbage);
-            #[cfg(nulls_loom)]
-            return (garbage, core::mem::take(&mut state.expired));
-            #[cfg(not(nulls_loom))]
-            return (garbage, Vec::new());
-        });
+        let garbage = self.with_state(|state| core::mem::take(&mut state.garbage));
         // SAFETY: guards borrow the collector, so there are none.
         unsafe { free(garbage) };
-        // SAFETY: the same.
-        unsafe { free(expired) };
     }
 }
 
@@ -204,11 +210,11 @@ unsafe impl Reclaim for Guard<'_> {
         let loaded = pointer.load(Ordering::SeqCst);
         #[cfg(nulls_loom)]
         self.collector.shared.with_state(|state| {
-            let expired = state
-                .expired
-                .iter()
-                .any(|garbage| garbage.object.as_ptr() == loaded.cast());
-            assert!(!expired, "I6: reached an object that may have been freed");
+            let stamp = state.stamp_of(loaded.cast());
+            assert!(
+                stamp.is_none_or(|stamp| stamp > self.ticket),
+                "I6: reached an object that may have been freed"
+            );
         });
         loaded
     }
@@ -224,6 +230,12 @@ unsafe impl Reclaim for Guard<'_> {
         // Ordering: SeqCst pairs with the fence in `guard`.
         fence(Ordering::SeqCst);
         self.collector.shared.with_state(|state| {
+            #[cfg(nulls_loom)]
+            assert_eq!(
+                state.stamp_of(object.as_ptr().cast()),
+                None,
+                "I6: retired twice"
+            );
             let stamp = state.next_ticket;
             state.garbage.push(Garbage {
                 stamp,
@@ -247,13 +259,7 @@ impl Drop for Guard<'_> {
     fn drop(&mut self) {
         let garbage = self.collector.shared.with_state(|state| {
             state.active.retain(|&ticket| ticket != self.ticket);
-            let garbage = state.take_expired();
-            #[cfg(nulls_loom)]
-            let garbage = {
-                state.expired.extend(garbage);
-                Vec::new()
-            };
-            garbage
+            state.take_expired()
         });
         // SAFETY: every guard that could reach these objects has gone.
         unsafe { free(garbage) };
