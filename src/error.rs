@@ -5,13 +5,14 @@ use core::fmt;
 
 /// Why an entry was not inserted. What was to be inserted (`T`) comes back.
 ///
-/// `C` is what stood in the way: a reference to the value that is there, on the tables whose values are looked up by
-/// reference.
+/// `C` is what stood in the way: a reference to the value that is there, on the tables whose values
+/// are looked up by reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsertError<T, C> {
     /// There is an equal entry.
     Occupied(T, C),
-    /// The table may not hold more entries. No growth policy of this version sets a bound, so this is not returned yet.
+    /// The table may not hold more entries. No growth policy of this version sets a bound, so this
+    /// is not returned yet.
     Full(T),
     /// The allocator refused memory.
     AllocFailed(T),

@@ -231,8 +231,8 @@ impl<S: BuildHasher> BuildHasher for MonotoneState<S> {
 /// * Every call but `write_u16` goes to the same method of the inner hasher at once.
 /// * A `write_u16` is held back until the next one comes: then it is fed to the inner hasher, and
 ///   the new one is held in its place.
-/// * `finish` adds the one held, if any, to the inner `finish` (wrapping). It changes nothing:
-///   it may be called again, and more writes may follow.
+/// * `finish` adds the one held, if any, to the inner `finish` (wrapping). It changes nothing: it
+///   may be called again, and more writes may follow.
 ///
 /// So the inner hasher sees a `write_u16` *after* the calls between it and the next `write_u16`,
 /// and never sees the last one, **wherever that stood**: a port in the middle of a key is added

@@ -1,4 +1,5 @@
-//! An array of buckets, and all that goes with it: its overflow lines, its successor, the state of its migration.
+//! An array of buckets, and all that goes with it: its overflow lines, its successor, the state of
+//! its migration.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
@@ -20,8 +21,9 @@ use super::pool::Pool;
 use crate::reclaim::Retired;
 use crate::sync::{AtomicPtr, AtomicUsize, CachePadded, Ordering};
 
-/// In the order of use: what every operation reads comes first, in one cache line that is written once in the array's
-/// life, when its migration starts; what movers and overflowing writers write has lines of its own.
+/// In the order of use: what every operation reads comes first, in one cache line that is written
+/// once in the array's life, when its migration starts; what movers and overflowing writers write
+/// has lines of its own.
 #[repr(C)]
 pub(crate) struct Array<L: Layout> {
     /// The home lines' address again, beside the mask: a look-up reads these two words.
@@ -42,8 +44,8 @@ pub(super) struct Migration {
     pub(super) moved: AtomicUsize,
 }
 
-// SAFETY: an array is lines and counters, all written by the protocol; what its entries allow is decided by the
-// table's own `Send` and `Sync`.
+// SAFETY: an array is lines and counters, all written by the protocol; what its entries allow is
+// decided by the table's own `Send` and `Sync`.
 unsafe impl<L: Layout> Send for Array<L> {}
 
 // SAFETY: as for `Send`.
@@ -95,22 +97,26 @@ impl<L: Layout> Array<L> {
         let index = index & self.mask as usize;
         // SAFETY: masked, so inside the array's lines.
         let line = unsafe { self.first.add(index) };
-        // SAFETY: lines are initialised (zeros are valid), only ever shared, and live as long as the array.
+        // SAFETY: lines are initialised (zeros are valid), only ever shared, and live as long as
+        // the array.
         unsafe { line.as_ref() }
     }
 
     /// The next array, once a migration has started.
     ///
-    /// Ordering: Acquire pairs with the Release in `set_next`; with Relaxed the array could be seen before its lines.
+    /// Ordering: Acquire pairs with the Release in `set_next`; with Relaxed the array could be seen
+    /// before its lines.
     #[inline]
     pub(super) fn next(&self) -> Option<&Self> {
         let next = self.next.load(Ordering::Acquire);
-        // SAFETY: null, or an array that was published here. It is retired only after it was root in its turn, later
-        // than `self` (I6, in order), so it lives at least as long as whoever has a reference to `self`.
+        // SAFETY: null, or an array that was published here. It is retired only after it was root
+        // in its turn, later than `self` (I6, in order), so it lives at least as long as
+        // whoever has a reference to `self`.
         unsafe { next.as_ref() }
     }
 
-    /// Starts a migration to `next`, unless one has been started: then `next`, which nobody has seen, is dropped.
+    /// Starts a migration to `next`, unless one has been started: then `next`, which nobody has
+    /// seen, is dropped.
     pub(super) fn set_next(&self, next: Box<Self>) {
         let next = Box::into_raw(next);
         // Ordering: Release publishes the array, pairs with `next`.
@@ -131,7 +137,8 @@ impl<L: Layout> Array<L> {
     pub(super) unsafe fn take_next(&self) -> Option<Box<Self>> {
         // Ordering: Relaxed; exclusive access.
         let next = self.next.load(Ordering::Relaxed);
-        // SAFETY: from `Box::into_raw` in `set_next`; this array is being dropped, so it is taken once.
+        // SAFETY: from `Box::into_raw` in `set_next`; this array is being dropped, so it is taken
+        // once.
         (!next.is_null()).then(|| unsafe { Box::from_raw(next) })
     }
 
@@ -144,7 +151,9 @@ impl<L: Layout> Array<L> {
 // SAFETY: frees words only, no value of the caller's: cannot unwind.
 unsafe impl<L: Layout> Retired for Array<L> {
     unsafe fn reclaim(array: NonNull<Self>) {
-        // Its entries have all moved to the next array and are not this one's to drop; overflow lines go with it.
+        // Its entries have all moved to the next array and are not this one's to drop; overflow
+        // lines go with it.
+        //
         // SAFETY: arrays are boxes, by the caller nobody can reach this one.
         drop(unsafe { Box::from_raw(array.as_ptr()) });
     }

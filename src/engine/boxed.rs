@@ -1,13 +1,14 @@
 //! The boxed layout: a slot is a pointer to a node of its own, which holds the entry.
 //!
-//! The slot pointer decides, the tag filters (P2): insertion stores the tag, then the pointer; removal stores null,
-//! then clears the tag; replacement swaps the pointer and touches nothing else. A reader takes null for free. So tag 0
-//! proves absence, and between tag and pointer a reader sees the entry as not yet there. A slot is written only when
-//! nothing can fail any more, and what was once in a slot is only ever retired, never freed at once.
+//! The slot pointer decides, the tag filters (P2): insertion stores the tag, then the pointer;
+//! removal stores null, then clears the tag; replacement swaps the pointer and touches nothing
+//! else. A reader takes null for free. So tag 0 proves absence, and between tag and pointer a
+//! reader sees the entry as not yet there. A slot is written only when nothing can fail any more,
+//! and what was once in a slot is only ever retired, never freed at once.
 //!
-//! No closure of the caller's but an equality test runs under a bucket's lock. What changes an entry that was found
-//! runs its closure first and then locks, and acts only if that very node is still there: the guard keeps the node,
-//! so its address cannot belong to another.
+//! No closure of the caller's but an equality test runs under a bucket's lock. What changes an
+//! entry that was found runs its closure first and then locks, and acts only if that very node is
+//! still there: the guard keeps the node, so its address cannot belong to another.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -37,8 +38,8 @@ const SLOTS: usize = if cfg!(nulls_loom) { 2 } else { 6 };
 #[repr(C)]
 pub(crate) struct Node<T> {
     bits: StoredBits,
-    /// Room for the count of owned handles, which the table does not give out yet. With it the header is eight bytes,
-    /// and would be for most `T` without it.
+    /// Room for the count of owned handles, which the table does not give out yet. With it the
+    /// header is eight bytes, and would be for most `T` without it.
     _shares: u32,
     value: T,
 }
@@ -79,15 +80,18 @@ unsafe impl<T> Retired for Node<T> {
 /// Entries as nodes.
 pub(crate) struct Boxed<T>(PhantomData<T>);
 
-// SAFETY: the table owns its entries and gives them to whoever has it; garbage is dropped by threads that hold a guard,
-// which borrow the table or, with a shared collector, were promised `T: Send`.
+// SAFETY: the table owns its entries and gives them to whoever has it; garbage is dropped by
+// threads that hold a guard, which borrow the table or, with a shared collector, were promised `T:
+// Send`.
 unsafe impl<T: Send> Send for Table<Boxed<T>> {}
 
-// SAFETY: a shared table gives out `&T` (hence `Sync`) and drops entries that another thread inserted (hence `Send`).
+// SAFETY: a shared table gives out `&T` (hence `Sync`) and drops entries that another thread
+// inserted (hence `Send`).
 unsafe impl<T: Send + Sync> Sync for Table<Boxed<T>> {}
 
-// SAFETY: #1 null pointers are valid, and six of them with two words are 64 bytes; #2 six slots, and every method
-// goes through `slot`, which the caller keeps in bounds; #3 a node's bits never change.
+// SAFETY: #1 null pointers are valid, and six of them with two words are 64 bytes; #2 six slots,
+// and every method goes through `slot`, which the caller keeps in bounds; #3 a node's bits never
+// change.
 unsafe impl<T> Layout for Boxed<T> {
     const SLOTS: usize = SLOTS;
 
@@ -111,8 +115,9 @@ unsafe impl<T> Layout for Boxed<T> {
     }
 
     unsafe fn copy(from: &Self::Slots, slot: usize, to: &Self::Slots, to_slot: usize) {
-        // Ordering: Relaxed, by the lock of the old bucket. Release publishes the node to readers of the new one: they
-        // come by *moved* or the new root, but also, on a recycled line, from another bucket.
+        // Ordering: Relaxed, by the lock of the old bucket. Release publishes the node to readers
+        // of the new one: they come by *moved* or the new root, but also, on a recycled
+        // line, from another bucket.
         to[to_slot].store(from[slot].load(Ordering::Relaxed), Ordering::Release);
     }
 
@@ -136,8 +141,8 @@ pub(crate) enum TryInsertError<'g, T> {
 impl<T> Table<Boxed<T>> {
     /// The first entry of this hash that `eq` accepts.
     ///
-    /// Takes no lock, writes no shared memory, waits for nobody. One line for a miss, two for a hit, if the bucket has
-    /// no overflow line.
+    /// Takes no lock, writes no shared memory, waits for nobody. One line for a miss, two for a
+    /// hit, if the bucket has no overflow line.
     #[inline]
     pub(crate) fn find<'g, G: Reclaim>(
         &self,
@@ -219,7 +224,8 @@ impl<T> Table<Boxed<T>> {
         }
     }
 
-    /// Inserts, or replaces the first equal entry and returns it: `eq` is given the new value and the one found.
+    /// Inserts, or replaces the first equal entry and returns it: `eq` is given the new value and
+    /// the one found.
     pub(crate) fn upsert<'g, G: Reclaim>(
         &self,
         guard: &'g G,
@@ -240,7 +246,8 @@ impl<T> Table<Boxed<T>> {
         }
     }
 
-    /// Puts `new` in the place of `old`, if that very node is still in the table. Readers see one or the other.
+    /// Puts `new` in the place of `old`, if that very node is still in the table. Readers see one
+    /// or the other.
     pub(crate) fn replace_exact<'g, G: Reclaim>(
         &self,
         guard: &'g G,
@@ -271,8 +278,9 @@ impl<T> Table<Boxed<T>> {
         bucket.clear_tag(place);
         drop(bucket);
         self.count.add(guard.stripe(), -1);
-        // SAFETY: #1 nodes are boxes; #2 the node was in its one place (I7) and is not any more, the lock is free,
-        // and only who takes a node out under the lock retires it; #3 by the table's bounds on `T`.
+        // SAFETY: #1 nodes are boxes; #2 the node was in its one place (I7) and is not any more,
+        // the lock is free, and only who takes a node out under the lock retires it; #3 by
+        // the table's bounds on `T`.
         unsafe { guard.retire(NonNull::from(node)) };
         true
     }
@@ -293,7 +301,8 @@ impl<T> Table<Boxed<T>> {
         }
     }
 
-    /// Removes every entry that `keep` refuses. One that is replaced meanwhile is left to its successor.
+    /// Removes every entry that `keep` refuses. One that is replaced meanwhile is left to its
+    /// successor.
     pub(crate) fn retain<G: Reclaim>(&self, guard: &G, mut keep: impl FnMut(&T) -> bool) {
         let mut sweep = Sweep::new();
         while let Some(node) = self.sweep_next(guard, &mut sweep) {
@@ -385,15 +394,16 @@ impl<T> Table<Boxed<T>> {
         let overflows = !ptr::eq(place.line, bucket.home);
         bucket.set_tag(place, parts.tag);
         let node = Box::into_raw(node);
-        // Ordering: Release publishes the node (I1); with Relaxed a reader could follow the pointer to a node without
-        // hash, key and value. After the tag: see the module's header.
+        // Ordering: Release publishes the node (I1); with Relaxed a reader could follow the pointer
+        // to a node without hash, key and value. After the tag: see the module's header.
         slot_of(place).store(node, Ordering::Release);
         drop(bucket);
         let before = self.count.add(guard.stripe(), 1);
         if overflows {
             self.consider_growth(guard, before);
         }
-        // SAFETY: even if another thread removes the node, the guard was active before it was published.
+        // SAFETY: even if another thread removes the node, the guard was active before it was
+        // published.
         Ok(unsafe { &(*node).value })
     }
 }
@@ -434,8 +444,8 @@ fn load<'g, T, G: Reclaim>(
     let pointer = unsafe { line.slots.get_unchecked(slot) };
     // Ordering: a `protect`; it pairs with the Release stores of slots (I1).
     let node = guard.protect(pointer);
-    // SAFETY: null, or a node that was published whole and, if it was unlinked, retired after the guard was entered:
-    // it was found by the root and a home word loaded under the guard (I6).
+    // SAFETY: null, or a node that was published whole and, if it was unlinked, retired after the
+    // guard was entered: it was found by the root and a home word loaded under the guard (I6).
     unsafe { node.as_ref() }
 }
 
@@ -452,10 +462,12 @@ fn find_in_line<'g, T, G: Reclaim>(
         .find(|node| node.bits == parts.bits && eq(&node.value))
 }
 
-/// Goes on where the home line of `array`, whose word was `meta`, did not decide: to the next array if the bucket has
-/// moved (tested first: a moved bucket's link leads to entries that may be gone), along the link otherwise.
+/// Goes on where the home line of `array`, whose word was `meta`, did not decide: to the next array
+/// if the bucket has moved (tested first: a moved bucket's link leads to entries that may be gone),
+/// along the link otherwise.
 ///
-/// A walk needs no second look at the home line: a moved bucket's lines stay as they are until the array goes.
+/// A walk needs no second look at the home line: a moved bucket's lines stay as they are until the
+/// array goes.
 #[cold]
 #[inline(never)]
 fn find_beyond<'g, T, G: Reclaim>(
@@ -497,8 +509,8 @@ fn find_beyond<'g, T, G: Reclaim>(
     }
 }
 
-/// Reads the whole chain of an entry's bucket, in whichever array it is, until it was read undisturbed; `read` as for
-/// [`read_chain`].
+/// Reads the whole chain of an entry's bucket, in whichever array it is, until it was read
+/// undisturbed; `read` as for [`read_chain`].
 fn read_bucket<'g, T>(
     root: &'g Array<Boxed<T>>,
     bits: StoredBits,
@@ -565,7 +577,8 @@ fn replace_at<'g, T, G: Reclaim>(
     new: Box<Node<T>>,
 ) -> &'g Node<T> {
     let new = Box::into_raw(new);
-    // Ordering: Release publishes the node (I1), as in `fill`. One store: a reader never sees absence (I8).
+    // Ordering: Release publishes the node (I1), as in `fill`. One store: a reader never sees
+    // absence (I8).
     slot_of(place).store(new, Ordering::Release);
     drop(bucket);
     // SAFETY: as in `remove_exact`.

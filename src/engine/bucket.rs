@@ -1,8 +1,8 @@
 //! A bucket under its lock: the only way to change one (I3).
 //!
-//! The lock is a bit of the home line's control word. No code of the caller's runs while it is held but the equality
-//! test that proves a key absent; if that panics, the lock is released on the way out and nothing has changed, since
-//! every store comes after the last such call.
+//! The lock is a bit of the home line's control word. No code of the caller's runs while it is held
+//! but the equality test that proves a key absent; if that panics, the lock is released on the way
+//! out and nothing has changed, since every store comes after the last such call.
 
 use core::fmt;
 
@@ -76,8 +76,9 @@ impl<'a, L: Layout> Bucket<'a, L> {
         }
     }
 
-    /// Bucket `index` of an array that entries are moving to, for the mover that holds the lock of the bucket they come
-    /// from: nobody else comes here before *moved* is set there (I3), so no lock is taken.
+    /// Bucket `index` of an array that entries are moving to, for the mover that holds the lock of
+    /// the bucket they come from: nobody else comes here before *moved* is set there (I3), so
+    /// no lock is taken.
     pub(super) fn of_mover(array: &'a Array<L>, index: usize) -> Self {
         let home = array.bucket(index);
         Self {
@@ -123,8 +124,8 @@ impl<'a, L: Layout> Bucket<'a, L> {
             .flat_map(move |line| slots(self.meta_of(line)).map(move |slot| Place { line, slot }))
     }
 
-    /// The first of [`places`](Self::places) for which `accept` has an answer. The home line is looked at straight away,
-    /// as it almost always decides.
+    /// The first of [`places`](Self::places) for which `accept` has an answer. The home line is
+    /// looked at straight away, as it almost always decides.
     #[inline]
     pub(super) fn find_place<R>(
         &self,
@@ -175,13 +176,14 @@ impl<'a, L: Layout> Bucket<'a, L> {
         self.store(place.line, meta);
     }
 
-    /// Clears the tag of a place that holds no entry any more (I1: entry first, tag second), and lets overflow lines
-    /// go that the chain no longer needs.
+    /// Clears the tag of a place that holds no entry any more (I1: entry first, tag second), and
+    /// lets overflow lines go that the chain no longer needs.
     #[inline]
     pub(super) fn clear_tag(&mut self, place: Place<'a, L>) {
         let meta = self.meta_of(place.line).without_tag(place.slot);
         if core::ptr::eq(place.line, self.home) {
-            // Not stored: the word of the home is written when the lock is released, or by `unlink_spare`.
+            // Not stored: the word of the home is written when the lock is released, or by
+            // `unlink_spare`.
             self.meta = meta;
         } else {
             place.line.store_meta(meta);
@@ -204,8 +206,9 @@ impl<'a, L: Layout> Bucket<'a, L> {
 
     /// Puts an empty line into the chain, right behind the home line, and returns its first place.
     ///
-    /// Empty and before it is filled: a reader that still stands on the line from its former life in this very chain
-    /// would otherwise see an entry before everyone can (1.4). Behind the home and never at the tail (I5).
+    /// Empty and before it is filled: a reader that still stands on the line from its former life
+    /// in this very chain would otherwise see an entry before everyone can (1.4). Behind the
+    /// home and never at the tail (I5).
     pub(super) fn add_line(&mut self, reserved: &mut Reserved<'a, L>) -> Place<'a, L> {
         let line = reserved.take();
         debug_assert!(line.meta().occupied(L::SLOTS).is_empty());
@@ -222,9 +225,9 @@ impl<'a, L: Layout> Bucket<'a, L> {
         Place { line, slot: 0 }
     }
 
-    /// Unlinks each empty overflow line while the others have two free slots (1.1). A line that had to stay would
-    /// cost every miss of the bucket a second line for good; one free slot less and a key that comes and goes would
-    /// take and give a line each time.
+    /// Unlinks each empty overflow line while the others have two free slots (1.1). A line that had
+    /// to stay would cost every miss of the bucket a second line for good; one free slot less
+    /// and a key that comes and goes would take and give a line each time.
     #[cold]
     #[inline(never)]
     fn unlink_spare(&mut self) {
@@ -258,11 +261,13 @@ impl<'a, L: Layout> Bucket<'a, L> {
             // The last one. has-link is cleared after the link holds the own marker.
             self.store(self.home, self.meta.with_link(false));
         }
-        // After it is unlinked: a reader that is carried off by it must be able to finish without this thread.
+        // After it is unlinked: a reader that is carried off by it must be able to finish without
+        // this thread.
         self.array.pool.give_back(line);
     }
 
-    /// Clears every tag of a bucket whose slots hold no entries any more, and lets all its overflow lines go.
+    /// Clears every tag of a bucket whose slots hold no entries any more, and lets all its overflow
+    /// lines go.
     pub(super) fn clear_tags(&mut self) {
         let mut overflow = self.lines().skip(1);
         for line in self.lines().skip(1) {
@@ -271,7 +276,8 @@ impl<'a, L: Layout> Bucket<'a, L> {
         if self.meta.has_link() {
             self.home.store_marker(self.home);
         }
-        // The link first, has-link after it; the lines are given back last, each when the next one is known.
+        // The link first, has-link after it; the lines are given back last, each when the next one
+        // is known.
         self.store(self.home, Meta::EMPTY.locked());
         let mut next = overflow.next();
         while let Some(line) = next {
@@ -280,8 +286,9 @@ impl<'a, L: Layout> Bucket<'a, L> {
         }
     }
 
-    /// Ends the bucket's life in this array: its entries are in the next one. Stored with all tags 0 and no link bit,
-    /// in one store (I7, 1.2); the slots, home and overflow, stay as they are (1.3).
+    /// Ends the bucket's life in this array: its entries are in the next one. Stored with all tags
+    /// 0 and no link bit, in one store (I7, 1.2); the slots, home and overflow, stay as they
+    /// are (1.3).
     pub(super) fn set_moved(mut self) {
         self.meta = Meta::MOVED.locked();
     }

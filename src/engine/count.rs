@@ -1,4 +1,5 @@
-//! How many entries a table has: a sum of stripes, so that writers on different cores do not share a line.
+//! How many entries a table has: a sum of stripes, so that writers on different cores do not share
+//! a line.
 //!
 //! A small table counts in one word; the stripes are allocated when it has grown, and stay.
 
@@ -14,7 +15,8 @@ const STRIPES: usize = if cfg!(nulls_loom) { 1 } else { 16 };
 
 type Stripes = [CachePadded<AtomicIsize>; STRIPES];
 
-/// Every access is Relaxed: the count is a sum of moments anyway, and nothing is concluded from it but when to grow.
+/// Every access is Relaxed: the count is a sum of moments anyway, and nothing is concluded from it
+/// but when to grow.
 pub(super) struct Counter {
     /// What was counted before there were stripes, and by writers that had not yet seen them.
     base: AtomicIsize,
@@ -86,7 +88,8 @@ impl Counter {
 
     #[inline]
     fn stripes(&self) -> Option<&Stripes> {
-        // Ordering: Acquire pairs with `spread`; with Relaxed the stripes could be read before they were zeroed.
+        // Ordering: Acquire pairs with `spread`; with Relaxed the stripes could be read before they
+        // were zeroed.
         let stripes = self.stripes.load(Ordering::Acquire);
         // SAFETY: null, or a box leaked by `spread` that lives until `drop`.
         unsafe { stripes.as_ref() }

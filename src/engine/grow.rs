@@ -1,13 +1,14 @@
 //! Growth: how entries move to a larger array while everyone goes on.
 //!
-//! A migration starts when the load is reached (never by chain length: a constant hasher must not double for ever).
-//! From then on every writer that comes moves up to [`MOVE_BATCH`] buckets, while it holds no lock. Readers never help
-//! and never wait: a bucket is in the old array until its *moved* flag is set and in the new one after (I7), and all
-//! that it was stays readable where it was. There is one migration at a time (P16); whoever finds the last bucket
-//! moved swings the root, and who wins that retires the old array, lines, chunks and all (I6).
+//! A migration starts when the load is reached (never by chain length: a constant hasher must not
+//! double for ever). From then on every writer that comes moves up to [`MOVE_BATCH`] buckets, while
+//! it holds no lock. Readers never help and never wait: a bucket is in the old array until its
+//! *moved* flag is set and in the new one after (I7), and all that it was stays readable where it
+//! was. There is one migration at a time (P16); whoever finds the last bucket moved swings the
+//! root, and who wins that retires the old array, lines, chunks and all (I6).
 //!
-//! A mover that gets no memory for overflow lines leaves its bucket where it is; the cursor wraps, and another mover
-//! tries again. Nothing waits for it.
+//! A mover that gets no memory for overflow lines leaves its bucket where it is; the cursor wraps,
+//! and another mover tries again. Nothing waits for it.
 
 use core::ptr::NonNull;
 
@@ -22,8 +23,9 @@ use crate::sync::Ordering;
 /// Buckets that one writing call moves at most.
 pub(crate) const MOVE_BATCH: usize = if cfg!(nulls_loom) { 1 } else { 32 };
 
-/// Entries a bucket, on average, at which a table grows. Five of six slots: fuller, and a third of all look-ups would
-/// read an overflow line; emptier, and a `u64` to `u64` entry would cost more than 48 bytes in the mean.
+/// Entries a bucket, on average, at which a table grows. Five of six slots: fuller, and a third of
+/// all look-ups would read an overflow line; emptier, and a `u64` to `u64` entry would cost more
+/// than 48 bytes in the mean.
 pub(crate) const GROWTH_LOAD: usize = if cfg!(nulls_loom) { 2 } else { 5 };
 
 /// Buckets of the first array of a table that was given no capacity.
@@ -38,7 +40,8 @@ pub(super) fn buckets_for(entries: usize) -> usize {
 }
 
 impl<L: Layout> Table<L> {
-    /// The root array, made if there is none, for an operation that writes; a migration under way is helped on first.
+    /// The root array, made if there is none, for an operation that writes; a migration under way
+    /// is helped on first.
     #[inline]
     pub(super) fn root_for_writing<'g, G: Reclaim>(
         &self,
@@ -75,9 +78,10 @@ impl<L: Layout> Table<L> {
         }
     }
 
-    /// Called after an insertion that found its home line full, with no lock held: starts a migration if the load
-    /// says so. `before` is what this writer's stripe of the count was before; the sum of all stripes is only taken
-    /// every eighth time, unless the table is small.
+    /// Called after an insertion that found its home line full, with no lock held: starts a
+    /// migration if the load says so. `before` is what this writer's stripe of the count was
+    /// before; the sum of all stripes is only taken every eighth time, unless the table is
+    /// small.
     #[cold]
     pub(super) fn consider_growth<G: Reclaim>(&self, guard: &G, before: isize) {
         let Some(root) = self.root(guard) else { return };
@@ -91,8 +95,8 @@ impl<L: Layout> Table<L> {
         }
     }
 
-    /// Starts the migration of `root` to an array of `buckets` buckets. `root` is the root array: one that was root
-    /// and is no more has a next array, and nothing happens.
+    /// Starts the migration of `root` to an array of `buckets` buckets. `root` is the root array:
+    /// one that was root and is no more has a next array, and nothing happens.
     fn start_migration(&self, root: &Array<L>, buckets: usize) -> Result<(), AllocError> {
         let next = Array::new(buckets)?;
         debug_assert!(next.buckets() > root.buckets());
@@ -112,8 +116,8 @@ impl<L: Layout> Table<L> {
 
     /// Finishes the migration of `root`, in this thread.
     fn finish_migration<G: Reclaim>(&self, guard: &G, root: &Array<L>) -> Result<(), AllocError> {
-        // One pass over all buckets waits for each one's lock, so afterwards every bucket has moved or has failed to
-        // for want of memory.
+        // One pass over all buckets waits for each one's lock, so afterwards every bucket has moved
+        // or has failed to for want of memory.
         self.move_some(guard, root, root.buckets())
     }
 
@@ -140,8 +144,9 @@ impl<L: Layout> Table<L> {
                 Err(error) => result = Err(error),
             }
         }
-        // Ordering: AcqRel; the thread that finds the count full has every mover's stores behind it when it publishes
-        // the next array as root. With Relaxed a reader that comes by the new root could find a bucket still empty.
+        // Ordering: AcqRel; the thread that finds the count full has every mover's stores behind it
+        // when it publishes the next array as root. With Relaxed a reader that comes by the
+        // new root could find a bucket still empty.
         let before = migration.moved.fetch_add(moved, Ordering::AcqRel);
         if before + moved == root.buckets() {
             self.swing_root(guard, root, next);
@@ -152,21 +157,23 @@ impl<L: Layout> Table<L> {
     fn swing_root<G: Reclaim>(&self, guard: &G, root: &Array<L>, next: &Array<L>) {
         let old = core::ptr::from_ref(root).cast_mut();
         let new = core::ptr::from_ref(next).cast_mut();
-        // Ordering: AcqRel; Release publishes all that was moved, pairs with the SeqCst load in `root`. Before the old
-        // array is retired: who enters after that must not find it (I6).
+        // Ordering: AcqRel; Release publishes all that was moved, pairs with the SeqCst load in
+        // `root`. Before the old array is retired: who enters after that must not find it
+        // (I6).
         if self
             .root
             .compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
         {
-            // SAFETY: #1 the root was a box leaked by `publish_root` or `set_next`; #2 it is unreachable now that
-            // root has swung, and the compare-exchange succeeds once; #3 an array borrows nothing, and no entry is
-            // dropped with it.
+            // SAFETY: #1 the root was a box leaked by `publish_root` or `set_next`; #2 it is
+            // unreachable now that root has swung, and the compare-exchange succeeds
+            // once; #3 an array borrows nothing, and no entry is dropped with it.
             unsafe { guard.retire_at_once(NonNull::from(root)) };
         }
     }
 
-    /// Makes room for `entries` entries in all, finishing in this thread whatever migration that takes.
+    /// Makes room for `entries` entries in all, finishing in this thread whatever migration that
+    /// takes.
     pub(super) fn reserve_total<G: Reclaim>(
         &self,
         guard: &G,
@@ -191,8 +198,8 @@ impl<L: Layout> Table<L> {
     }
 }
 
-/// Moves bucket `index` of `old` to the buckets of `new` that its entries' bits name. Returns whether it was this call
-/// that did.
+/// Moves bucket `index` of `old` to the buckets of `new` that its entries' bits name. Returns
+/// whether it was this call that did.
 fn move_bucket<L: Layout>(
     old: &Array<L>,
     new: &Array<L>,
@@ -202,12 +209,13 @@ fn move_bucket<L: Layout>(
         return Ok(false);
     };
     let occupied = || from.places(|meta| meta.occupied(L::SLOTS));
-    // However the entries divide, their new chains need no more lines beside the homes than one dense chain of all of
-    // them would. Obtained before the first store.
+    // However the entries divide, their new chains need no more lines beside the homes than one
+    // dense chain of all of them would. Obtained before the first store.
     let lines = occupied().count().div_ceil(L::SLOTS).saturating_sub(1);
     let mut reserved = new.pool.reserve(lines, new.buckets())?;
     for place in occupied() {
-        // SAFETY: tagged under the lock, so the slot holds an entry, alive while its bucket's lock is held.
+        // SAFETY: tagged under the lock, so the slot holds an entry, alive while its bucket's lock
+        // is held.
         let bits = unsafe { L::stored_bits(&place.line.slots, place.slot) };
         let tag = from
             .meta_of(place.line)
@@ -227,7 +235,8 @@ fn move_bucket<L: Layout>(
     Ok(true)
 }
 
-/// Fetches what moving bucket `index` will read: its entries' stored bits, each in a line of its own.
+/// Fetches what moving bucket `index` will read: its entries' stored bits, each in a line of its
+/// own.
 fn prefetch_bucket<L: Layout>(array: &Array<L>, index: usize) {
     let home = array.bucket(index);
     for slot in home.meta_hint().occupied(L::SLOTS) {

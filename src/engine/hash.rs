@@ -1,8 +1,8 @@
 //! How a 64-bit hash is divided: home bucket, tag, stored bits, position.
 //!
-//! The home bucket comes from the *low* bits (after the table's shift) and the tag from a *mix of the whole hash*:
-//! the monotone hashes of neighbouring ports share all their high bits, so a tag cut from the top would be one tag
-//! for all of them.
+//! The home bucket comes from the *low* bits (after the table's shift) and the tag from a *mix of
+//! the whole hash*: the monotone hashes of neighbouring ports share all their high bits, so a tag
+//! cut from the top would be one tag for all of them.
 
 use core::num::NonZeroU8;
 
@@ -14,8 +14,8 @@ pub(crate) const MAX_BUCKETS: usize = 1 << 31;
 pub(crate) struct Tag(NonZeroU8);
 
 impl Tag {
-    /// Multiplication by an odd constant near 2^64/φ: the top byte depends on every bit of the hash and differs
-    /// between a hash and its neighbours.
+    /// Multiplication by an odd constant near 2^64/φ: the top byte depends on every bit of the hash
+    /// and differs between a hash and its neighbours.
     #[inline]
     const fn of(hash: u64) -> Self {
         let byte = (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
@@ -39,8 +39,8 @@ impl Tag {
     }
 }
 
-/// The 32 bits of a hash that an entry keeps: `(hash >> shift) as u32`. They hold every home index an array can ask
-/// for, so an entry moves between arrays without its key being hashed again.
+/// The 32 bits of a hash that an entry keeps: `(hash >> shift) as u32`. They hold every home index
+/// an array can ask for, so an entry moves between arrays without its key being hashed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredBits(u32);
 
@@ -50,8 +50,9 @@ impl StoredBits {
         (self.0 & mask) as usize
     }
 
-    /// The entry's place in the order of every sweep: the stored bits reversed, from the top of a `u64` down, so
-    /// that a bucket of an array of any size is one interval (see [`super::sweep`]).
+    /// The entry's place in the order of every sweep: the stored bits reversed, from the top of a
+    /// `u64` down, so that a bucket of an array of any size is one interval (see
+    /// [`super::sweep`]).
     #[inline]
     pub(crate) const fn position(self) -> u64 {
         (self.0 as u64).reverse_bits()

@@ -1,8 +1,9 @@
 //! The seam between what all tables share and how entries lie in a line.
 //!
-//! Locking, chains, markers, overflow lines, growth and sweeps are the same for every table. A layout says how many
-//! slots a line has, what a slot is made of, and how an entry is copied to another line and freed in the end. The
-//! boxed layout (`super::boxed`) is one pointer a slot; an inline layout keeps key and value words in the line.
+//! Locking, chains, markers, overflow lines, growth and sweeps are the same for every table. A
+//! layout says how many slots a line has, what a slot is made of, and how an entry is copied to
+//! another line and freed in the end. The boxed layout (`super::boxed`) is one pointer a slot; an
+//! inline layout keeps key and value words in the line.
 
 use super::hash::StoredBits;
 
@@ -23,7 +24,8 @@ pub(crate) unsafe trait Layout: Sized {
     #[cfg(nulls_loom)]
     fn new_slots() -> Self::Slots;
 
-    /// The hash bits of the entry in `slot`, by which it finds its bucket in an array of another size.
+    /// The hash bits of the entry in `slot`, by which it finds its bucket in an array of another
+    /// size.
     ///
     /// # Safety
     ///
@@ -33,7 +35,8 @@ pub(crate) unsafe trait Layout: Sized {
     /// Asks the processor to fetch what `stored_bits` will read.
     fn prefetch(slots: &Self::Slots, slot: usize);
 
-    /// Makes the entry in `slot` of `from` reachable in `to_slot` of `to` too. The old slot does not change.
+    /// Makes the entry in `slot` of `from` reachable in `to_slot` of `to` too. The old slot does
+    /// not change.
     ///
     /// # Safety
     ///
@@ -45,6 +48,7 @@ pub(crate) unsafe trait Layout: Sized {
     ///
     /// # Safety
     ///
-    /// The slot holds an entry, the caller has exclusive access to the table, and the entry is not used again.
+    /// The slot holds an entry, the caller has exclusive access to the table, and the entry is not
+    /// used again.
     unsafe fn drop_entry(slots: &Self::Slots, slot: usize);
 }

@@ -5,10 +5,11 @@
 //! ├─ meta ──┼─ slots (six entry pointers, boxed) ────┼─ link ──┤
 //! ```
 //!
-//! The first line of a bucket, its *home line*, lies in the array; overflow lines lie in the array's chunks. `link`
-//! holds the address of the next line, or ends the chain in a *nulls marker*: the address of the chain's home line
-//! with bit 0 set (I4). A reader that was carried into another chain, because the line it stood on was recycled,
-//! knows by a marker that is not its own.
+//! The first line of a bucket, its *home line*, lies in the array; overflow lines lie in the
+//! array's chunks. `link` holds the address of the next line, or ends the chain in a *nulls
+//! marker*: the address of the chain's home line with bit 0 set (I4). A reader that was carried
+//! into another chain, because the line it stood on was recycled, knows by a marker that is not its
+//! own.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
@@ -57,18 +58,19 @@ impl<L: Layout> Line<L> {
 
     /// The first load of an attempt, and the first after each restart.
     ///
-    /// Ordering: SeqCst. Together with the root's load it decides which entries a reader can find, so it must be in
-    /// one total order with the store that made the reader's guard active and with the barrier of whoever retires:
-    /// with Acquire the guard's store could still be on its way when this load reads the old word, and the collector
-    /// would free what the old word shows. (Loom takes SeqCst for Acquire and cannot tell; this rests on the argument
+    /// Ordering: SeqCst. Together with the root's load it decides which entries a reader can find,
+    /// so it must be in one total order with the store that made the reader's guard active and
+    /// with the barrier of whoever retires: with Acquire the guard's store could still be on
+    /// its way when this load reads the old word, and the collector would free what the old
+    /// word shows. (Loom takes SeqCst for Acquire and cannot tell; this rests on the argument
     /// and on Miri.)
     #[inline]
     pub(super) fn meta_first(&self) -> Meta {
         Meta::from_word(self.meta.load(Ordering::SeqCst))
     }
 
-    /// Ordering: Acquire pairs with the Release of `store_meta`: whoever sees a tag, a link bit or *moved* sees what
-    /// the writer stored before it.
+    /// Ordering: Acquire pairs with the Release of `store_meta`: whoever sees a tag, a link bit or
+    /// *moved* sees what the writer stored before it.
     #[inline]
     pub(super) fn meta(&self) -> Meta {
         Meta::from_word(self.meta.load(Ordering::Acquire))
@@ -82,9 +84,9 @@ impl<L: Layout> Line<L> {
 
     /// For the holder of the home's lock only (I3).
     ///
-    /// Ordering: Release, whatever is stored: publishes what precedes it (a null before a tag is cleared, a link
-    /// before *has-link*, the next array's entries before *moved*) to every Acquire load of the word, and the whole
-    /// critical section to the next holder of the lock.
+    /// Ordering: Release, whatever is stored: publishes what precedes it (a null before a tag is
+    /// cleared, a link before *has-link*, the next array's entries before *moved*) to every
+    /// Acquire load of the word, and the whole critical section to the next holder of the lock.
     #[inline]
     pub(super) fn store_meta(&self, meta: Meta) {
         self.meta.store(meta.word(), Ordering::Release);
@@ -92,9 +94,10 @@ impl<L: Layout> Line<L> {
 
     /// Sets the lock bit if the word is still `seen`.
     ///
-    /// Ordering: Acquire pairs with the Release of the last holder's `store_meta`. A compare-exchange and never a
-    /// store: as a read-modify-write it continues the release sequence, so a reader that acquires the locked word
-    /// sees what the previous holder published.
+    /// Ordering: Acquire pairs with the Release of the last holder's `store_meta`. A
+    /// compare-exchange and never a store: as a read-modify-write it continues the release
+    /// sequence, so a reader that acquires the locked word sees what the previous holder
+    /// published.
     #[inline]
     pub(super) fn try_lock(&self, seen: Meta) -> bool {
         debug_assert!(!seen.is_locked() && !seen.is_moved());
@@ -116,9 +119,10 @@ impl<L: Layout> Line<L> {
 
     /// Where the chain goes on.
     ///
-    /// Ordering: Acquire pairs with `store_link`: the line behind the link is seen empty, or as filled since, but not
-    /// as it was in its former chain; and, as each link read brings the writers' earlier sections with it, lines that
-    /// stay in a chain are met in their order (I5).
+    /// Ordering: Acquire pairs with `store_link`: the line behind the link is seen empty, or as
+    /// filled since, but not as it was in its former chain; and, as each link read brings the
+    /// writers' earlier sections with it, lines that stay in a chain are met in their order
+    /// (I5).
     ///
     /// # Safety
     ///
@@ -131,8 +135,8 @@ impl<L: Layout> Line<L> {
         if link.addr() & 1 == 1 {
             return Link::Marker(Marker(link.addr()));
         }
-        // SAFETY: not a marker, so the address of a line of the same array (#1: links are set by `store_link` and
-        // `copy_link` only), which lives for `'a` (#2).
+        // SAFETY: not a marker, so the address of a line of the same array (#1: links are set by
+        // `store_link` and `copy_link` only), which lives for `'a` (#2).
         Link::Line(unsafe { &*link })
     }
 
@@ -155,8 +159,8 @@ impl<L: Layout> Line<L> {
 
     /// Makes this line's link what `from`'s is.
     ///
-    /// Ordering: Relaxed load, as the caller holds the lock under which `from` was written; Release as for
-    /// `store_link`.
+    /// Ordering: Relaxed load, as the caller holds the lock under which `from` was written; Release
+    /// as for `store_link`.
     #[inline]
     pub(super) fn copy_link(&self, from: &Self) {
         self.link

@@ -37,8 +37,8 @@ pub(crate) struct Lines<L: Layout> {
     memory_layout: MemoryLayout,
 }
 
-// SAFETY: owns its memory, and lines are reached through shared references by design; what entries allow is decided
-// by the table's own `Send` and `Sync`.
+// SAFETY: owns its memory, and lines are reached through shared references by design; what entries
+// allow is decided by the table's own `Send` and `Sync`.
 unsafe impl<L: Layout> Send for Lines<L> {}
 
 // SAFETY: as for `Send`.
@@ -49,8 +49,9 @@ impl<L: Layout> Lines<L> {
     pub(crate) fn new(len: usize) -> Result<Self, AllocError> {
         debug_assert_ne!(len, 0);
         let line = MemoryLayout::new::<Line<L>>();
-        // Asked for with alignment 16 and aligned by hand: for larger alignments std's allocator does not use
-        // `calloc` but clears the memory itself, which takes most of a second a GiB.
+        // Asked for with alignment 16 and aligned by hand: for larger alignments std's allocator
+        // does not use `calloc` but clears the memory itself, which takes most of a second
+        // a GiB.
         let size = line.size().checked_mul(len).ok_or(AllocError)?;
         let size = size.checked_add(line.align()).ok_or(AllocError)?;
         let memory_layout = MemoryLayout::from_size_align(size, 16).map_err(|_| AllocError)?;
@@ -96,8 +97,11 @@ impl<L: Layout> Lines<L> {
 
 impl<L: Layout> Drop for Lines<L> {
     fn drop(&mut self) {
-        // Lines are atomic words: nothing to drop but under loom, whose bookkeeping may stay with the model.
-        // SAFETY: allocated in `new` with this layout; whoever drops the lines has shown that nobody reads them.
+        // Lines are atomic words: nothing to drop but under loom, whose bookkeeping may stay with
+        // the model.
+        //
+        // SAFETY: allocated in `new` with this layout; whoever drops the lines has shown that
+        // nobody reads them.
         unsafe { dealloc(self.memory.as_ptr(), self.memory_layout) };
     }
 }

@@ -5,8 +5,9 @@
 //! lock moved link   (inline: version)   tag … tag
 //! ```
 //!
-//! A word of zeros is a free, unlocked, unmoved line without a link, which is why arrays may come zeroed from the
-//! allocator. Lock, moved and link mean something in a bucket's home line only; an overflow line's word holds tags.
+//! A word of zeros is a free, unlocked, unmoved line without a link, which is why arrays may come
+//! zeroed from the allocator. Lock, moved and link mean something in a bucket's home line only; an
+//! overflow line's word holds tags.
 
 use core::fmt;
 
@@ -24,8 +25,9 @@ const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 pub(crate) struct Meta(u64);
 
 impl Meta {
-    /// What a bucket's word becomes when its entries have gone to the next array: all tags 0 and no link, so that a
-    /// reader's hit path needs no test for it and its miss path cannot walk into the old lines (I7).
+    /// What a bucket's word becomes when its entries have gone to the next array: all tags 0 and no
+    /// link, so that a reader's hit path needs no test for it and its miss path cannot walk
+    /// into the old lines (I7).
     pub(crate) const MOVED: Self = Self(MOVED);
 
     /// A free line without flags.
@@ -99,9 +101,9 @@ impl Meta {
 
     /// The slots whose tag is `tag`, all compared at once.
     ///
-    /// A slot above a true match may be reported falsely (the borrow of the subtraction runs upwards); slots below
-    /// the first true match never are. Whoever follows a match compares the entry itself, so this costs at worst one
-    /// comparison more.
+    /// A slot above a true match may be reported falsely (the borrow of the subtraction runs
+    /// upwards); slots below the first true match never are. Whoever follows a match compares
+    /// the entry itself, so this costs at worst one comparison more.
     #[inline]
     pub(crate) const fn matches(self, tag: Tag, slots: usize) -> Slots {
         let x = self.0 ^ (LOW_BITS * tag.byte() as u64);
@@ -120,14 +122,15 @@ impl Meta {
         Slots(self.occupied_bits() & high_bits(slots))
     }
 
-    /// The high bit of every byte that is not zero: adding 0x7f to the low seven bits carries into the high bit, and
-    /// into no other byte, unless they are all zero.
+    /// The high bit of every byte that is not zero: adding 0x7f to the low seven bits carries into
+    /// the high bit, and into no other byte, unless they are all zero.
     const fn occupied_bits(self) -> u64 {
         ((self.0 & !HIGH_BITS) + !HIGH_BITS) | self.0
     }
 }
 
-/// The high bits of the tag bytes of a line with `slots` slots: the flags above them never match a tag.
+/// The high bits of the tag bytes of a line with `slots` slots: the flags above them never match a
+/// tag.
 const fn high_bits(slots: usize) -> u64 {
     HIGH_BITS >> (64 - 8 * slots)
 }

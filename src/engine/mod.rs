@@ -1,6 +1,8 @@
-//! The engine: buckets of one cache line, chains ended by nulls markers, arrays that grow while readers go on.
+//! The engine: buckets of one cache line, chains ended by nulls markers, arrays that grow while
+//! readers go on.
 //!
-//! It owns all of the protocol's `unsafe`. It knows hashes and equality tests, not keys, hashers or values' meaning.
+//! It owns all of the protocol's `unsafe`. It knows hashes and equality tests, not keys, hashers or
+//! values' meaning.
 //!
 //! # Invariants
 //!
@@ -18,11 +20,11 @@
 //!
 //! # Who does what
 //!
-//! [`meta`] the control word · [`hash`] home, tag, stored bits · [`mod@line`] a cache line and its link · [`memory`] the
-//! allocator · [`pool`] overflow lines · [`mod@array`] buckets and their successor · [`chain`] the reader's walk ·
-//! [`bucket`] the writer's lock and what is done under it · [`grow`] migrations · [`sweep`] the order of iteration ·
-//! [`layout`] the seam between boxed and inline entries · [`boxed`] entries as nodes · [`count`] how many ·
-//! [`stats`] a walk that counts.
+//! [`meta`] the control word · [`hash`] home, tag, stored bits · [`mod@line`] a cache line and its
+//! link · [`memory`] the allocator · [`pool`] overflow lines · [`mod@array`] buckets and their
+//! successor · [`chain`] the reader's walk · [`bucket`] the writer's lock and what is done under it
+//! · [`grow`] migrations · [`sweep`] the order of iteration · [`layout`] the seam between boxed and
+//! inline entries · [`boxed`] entries as nodes · [`count`] how many · [`stats`] a walk that counts.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -74,18 +76,21 @@ pub enum Growth {
     /// When it holds more than five entries a bucket on average.
     #[default]
     Auto,
-    /// Never: chains lengthen, as in the kernel's established table. What overflow lines it once needed it keeps.
+    /// Never: chains lengthen, as in the kernel's established table. What overflow lines it once
+    /// needed it keeps.
     Fixed,
 }
 
 /// A table of entries that lie as `L` says.
 pub(crate) struct Table<L: Layout> {
-    /// Null, or the root array: a leaked box, replaced by its successor when all its buckets have moved.
+    /// Null, or the root array: a leaked box, replaced by its successor when all its buckets have
+    /// moved.
     root: AtomicPtr<Array<L>>,
     shift: u32,
     growth: Growth,
     count: Counter,
-    /// Makes the table invariant in its entries, and neither `Send` nor `Sync` but as the layout says.
+    /// Makes the table invariant in its entries, and neither `Send` nor `Sync` but as the layout
+    /// says.
     _entries: PhantomData<*mut L>,
 }
 
@@ -157,14 +162,14 @@ impl<L: Layout> Table<L> {
 
     /// The root array.
     ///
-    /// Ordering: a `protect`, SeqCst, as for [`line::Line::meta_first`]: an array is retired once root has swung, so
-    /// with Acquire a reader could take the old root after the collector had seen it inactive. Pairs with the Release
-    /// in `publish_root` and `swing_root`.
+    /// Ordering: a `protect`, SeqCst, as for [`line::Line::meta_first`]: an array is retired once
+    /// root has swung, so with Acquire a reader could take the old root after the collector had
+    /// seen it inactive. Pairs with the Release in `publish_root` and `swing_root`.
     #[inline]
     fn root<'g, G: Reclaim>(&self, guard: &'g G) -> Option<&'g Array<L>> {
         let root = guard.protect(&self.root);
-        // SAFETY: null, or an array that was published whole and is retired only after it was replaced here (I6): the
-        // guard keeps it.
+        // SAFETY: null, or an array that was published whole and is retired only after it was
+        // replaced here (I6): the guard keeps it.
         unsafe { root.as_ref() }
     }
 

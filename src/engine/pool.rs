@@ -1,11 +1,13 @@
 //! The overflow lines of one array.
 //!
-//! They belong to the array and go with it; inside it they are recycled at once, from bucket to bucket, without a
-//! grace period. So a reader that stands on a line while it is recycled is carried into another chain of the *same*
-//! table: what it finds there is a true hit, what it does not find is decided by the marker (I4).
+//! They belong to the array and go with it; inside it they are recycled at once, from bucket to
+//! bucket, without a grace period. So a reader that stands on a line while it is recycled is
+//! carried into another chain of the *same* table: what it finds there is a true hit, what it does
+//! not find is decided by the marker (I4).
 //!
-//! The free lines are a list of pointers beside the chunks. Neither their links nor their slots carry it: a reader
-//! with an old snapshot would take the one for a chain and the other for an entry.
+//! The free lines are a list of pointers beside the chunks. Neither their links nor their slots
+//! carry it: a reader with an old snapshot would take the one for a chain and the other for an
+//! entry.
 
 use core::ptr::NonNull;
 
@@ -21,7 +23,8 @@ pub(crate) struct Pool<L: Layout> {
 }
 
 struct State<L: Layout> {
-    /// Lines in no chain. Has room for every line of the chunks, so that giving one back cannot fail.
+    /// Lines in no chain. Has room for every line of the chunks, so that giving one back cannot
+    /// fail.
     free: Vec<NonNull<Line<L>>>,
     /// Of `free`, how many are promised to writers that have not taken them yet.
     reserved: usize,
@@ -32,8 +35,8 @@ struct State<L: Layout> {
 // SAFETY: the pointers are to lines of `chunks`, which may be shared and sent (`Lines`).
 unsafe impl<L: Layout> Send for State<L> {}
 
-/// A promise of lines: a writer gets it before its first store, so that nothing fails half-way. What is not taken
-/// goes back when it is dropped.
+/// A promise of lines: a writer gets it before its first store, so that nothing fails half-way.
+/// What is not taken goes back when it is dropped.
 pub(crate) struct Reserved<'a, L: Layout> {
     pool: &'a Pool<L>,
     lines: usize,
@@ -52,7 +55,8 @@ impl<L: Layout> Pool<L> {
         }
     }
 
-    /// Promises `lines` lines. `buckets` is the size of the array, in proportion to which memory is taken.
+    /// Promises `lines` lines. `buckets` is the size of the array, in proportion to which memory is
+    /// taken.
     pub(super) fn reserve(
         &self,
         lines: usize,
@@ -67,7 +71,8 @@ impl<L: Layout> Pool<L> {
                 }
                 let chunk_lines = lines.max(buckets / 64).max(state.lines / 4).max(2);
                 drop(state);
-                // Outside the spin lock: another writer may add a chunk meanwhile, which does no harm.
+                // Outside the spin lock: another writer may add a chunk meanwhile, which does no
+                // harm.
                 let chunk = Lines::new(chunk_lines)?;
                 self.state.lock().add(chunk)?;
             }
@@ -75,8 +80,8 @@ impl<L: Layout> Pool<L> {
         Ok(Reserved { pool: self, lines })
     }
 
-    /// Takes a line back that has left its chain. Its tags are 0 and its slots null; its link stays as it was, for
-    /// the sake of readers that still stand on it.
+    /// Takes a line back that has left its chain. Its tags are 0 and its slots null; its link stays
+    /// as it was, for the sake of readers that still stand on it.
     pub(super) fn give_back(&self, line: &Line<L>) {
         let mut state = self.state.lock();
         debug_assert!(state.free.len() < state.free.capacity());

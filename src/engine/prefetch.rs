@@ -1,4 +1,5 @@
-//! Asking the processor to fetch a line that will be read soon. Harmless where there is no such instruction.
+//! Asking the processor to fetch a line that will be read soon. Harmless where there is no such
+//! instruction.
 
 /// Fetches the line at `address`; any address will do.
 #[inline]

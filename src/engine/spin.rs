@@ -1,5 +1,5 @@
-//! A spin lock for sections of a few instructions. Taken last: whoever holds it takes no other lock and runs no code
-//! of the caller's.
+//! A spin lock for sections of a few instructions. Taken last: whoever holds it takes no other lock
+//! and runs no code of the caller's.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -11,7 +11,8 @@ pub(crate) struct SpinLock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached by one thread at a time (through `SpinGuard`), so moving it between threads is enough.
+// SAFETY: the value is reached by one thread at a time (through `SpinGuard`), so moving it between
+// threads is enough.
 unsafe impl<T: Send> Send for SpinLock<T> {}
 
 // SAFETY: as for `Send`; a shared lock only ever gives out exclusive access.
@@ -27,8 +28,8 @@ impl<T> SpinLock<T> {
 
     pub(crate) fn lock(&self) -> SpinGuard<'_, T> {
         let backoff = Backoff::new();
-        // Ordering: Acquire on success pairs with the Release in `SpinGuard::drop`; with Relaxed this thread could
-        // see the value as it was before the last holder changed it.
+        // Ordering: Acquire on success pairs with the Release in `SpinGuard::drop`; with Relaxed
+        // this thread could see the value as it was before the last holder changed it.
         while self
             .locked
             .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
@@ -54,8 +55,8 @@ impl<T> Deref for SpinGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard exists, so this thread holds the lock: nobody else has a reference to the value, and the
-        // result borrows the guard.
+        // SAFETY: the guard exists, so this thread holds the lock: nobody else has a reference to
+        // the value, and the result borrows the guard.
         self.lock.value.with_mut(|value| unsafe { &*value })
     }
 }
@@ -69,7 +70,8 @@ impl<T> DerefMut for SpinGuard<'_, T> {
 
 impl<T> Drop for SpinGuard<'_, T> {
     fn drop(&mut self) {
-        // Ordering: Release pairs with the Acquire in `lock`: the next holder sees what this one wrote.
+        // Ordering: Release pairs with the Acquire in `lock`: the next holder sees what this one
+        // wrote.
         self.lock.locked.store(false, Ordering::Release);
     }
 }

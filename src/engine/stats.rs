@@ -17,7 +17,8 @@ pub struct Stats {
     pub entries: usize,
     /// Buckets of the root array.
     pub buckets: usize,
-    /// Buckets that have at least one overflow line, so that a miss in them reads more than one line.
+    /// Buckets that have at least one overflow line, so that a miss in them reads more than one
+    /// line.
     pub linked_buckets: usize,
     /// Lines of the longest chain; 1 if no bucket is linked.
     pub longest_chain: usize,

@@ -1,16 +1,18 @@
 //! The order in which every sweep visits a table that may grow meanwhile.
 //!
-//! Buckets are visited by *reversed hash position*: the position of an entry is its stored hash bits in reverse, from
-//! the top of a `u64`. Bucket i of 2^k buckets then holds exactly one interval of positions, of length 2^(64−k), and
-//! growth splits intervals in two. A sweep keeps one position p, "all below p is done, nothing from p on is":
+//! Buckets are visited by *reversed hash position*: the position of an entry is its stored hash
+//! bits in reverse, from the top of a `u64`. Bucket i of 2^k buckets then holds exactly one
+//! interval of positions, of length 2^(64−k), and growth splits intervals in two. A sweep keeps one
+//! position p, "all below p is done, nothing from p on is":
 //!
-//! 1. From the root array take the bucket that holds p; while it has moved, the next array's bucket that holds p.
-//!    `last` is the smallest interval end met on the way.
-//! 2. Read the chain. Again from 1 if the walk ended at a foreign marker, met a line twice (its first visit may have
-//!    missed what came in behind), or the bucket has moved meanwhile.
+//! 1. From the root array take the bucket that holds p; while it has moved, the next array's bucket
+//!    that holds p. `last` is the smallest interval end met on the way.
+//! 2. Read the chain. Again from 1 if the walk ended at a foreign marker, met a line twice (its
+//!    first visit may have missed what came in behind), or the bucket has moved meanwhile.
 //! 3. The entries from p to `last` are this step's. p = `last` + 1.
 //!
-//! So an entry that is present throughout is met exactly once, however often the table grows (protocol §9).
+//! So an entry that is present throughout is met exactly once, however often the table grows
+//! (protocol §9).
 
 use alloc::vec::Vec;
 
@@ -58,7 +60,8 @@ pub(super) struct Stop<'a, L: Layout> {
 }
 
 impl<L: Layout> Table<L> {
-    /// Step 1, for the cursor's position. `None` when the sweep is done. The cursor stays until `advance`.
+    /// Step 1, for the cursor's position. `None` when the sweep is done. The cursor stays until
+    /// `advance`.
     pub(super) fn stop<'g, G: Reclaim>(
         &self,
         guard: &'g G,
@@ -84,8 +87,9 @@ impl<L: Layout> Table<L> {
         }
     }
 
-    /// Steps 1 to 3: calls `read` with every line of the next bucket's chain, as often as the chain has to be read.
-    /// `read` gets `None` when it has to forget what it was given. Returns the interval, past which the cursor has gone.
+    /// Steps 1 to 3: calls `read` with every line of the next bucket's chain, as often as the chain
+    /// has to be read. `read` gets `None` when it has to forget what it was given. Returns the
+    /// interval, past which the cursor has gone.
     pub(super) fn read_step<'g, G: Reclaim>(
         &self,
         guard: &'g G,
@@ -111,13 +115,13 @@ impl<L: Layout> Table<L> {
 pub(super) enum Disturbed {
     /// The bucket has moved to the next array.
     Moved,
-    /// The walk was carried into another chain, or met a line twice: its first visit may have missed what came in
-    /// behind it.
+    /// The walk was carried into another chain, or met a line twice: its first visit may have
+    /// missed what came in behind it.
     Recycled,
 }
 
-/// Calls `read` with every line of the chain of `home`. If it returns `Ok`, every entry that was in the chain
-/// throughout was in one of those lines, and none in two.
+/// Calls `read` with every line of the chain of `home`. If it returns `Ok`, every entry that was in
+/// the chain throughout was in one of those lines, and none in two.
 pub(super) fn read_chain<'g, L: Layout>(
     home: &'g Line<L>,
     read: &mut impl FnMut(Option<(&'g Line<L>, Meta)>),

@@ -25,7 +25,8 @@ impl<K, V, S> Builder<K, V, S> {
         }
     }
 
-    /// Room for so many entries before the map grows (0 by default: nothing is allocated before the first insertion).
+    /// Room for so many entries before the map grows (0 by default: nothing is allocated before the
+    /// first insertion).
     #[must_use]
     pub fn capacity(mut self, entries: usize) -> Self {
         self.options.capacity = entries;
@@ -42,8 +43,8 @@ impl<K, V, S> Builder<K, V, S> {
         }
     }
 
-    /// Shares a collector with other tables. What is removed may then be dropped by any thread that uses any of them,
-    /// at any time before the collector goes:
+    /// Shares a collector with other tables. What is removed may then be dropped by any thread that
+    /// uses any of them, at any time before the collector goes:
     ///
     /// ```compile_fail
     /// use std::rc::Rc;
@@ -73,8 +74,9 @@ impl<K, V, S> Builder<K, V, S> {
         self
     }
 
-    /// Leaves the lowest `shift` bits of each hash out when a bucket is chosen, so that 2^`shift` consecutive hashes
-    /// share one (0 by default). For [monotone hashes](crate::hash), whose neighbours are scanned together.
+    /// Leaves the lowest `shift` bits of each hash out when a bucket is chosen, so that 2^`shift`
+    /// consecutive hashes share one (0 by default). For [monotone hashes](crate::hash), whose
+    /// neighbours are scanned together.
     ///
     /// # Panics
     ///

@@ -5,11 +5,12 @@ use core::iter::FusedIterator;
 
 use crate::table;
 
-/// All entries of a map, in no order that means anything; made by [`iter`](super::NullsHashMapRef::iter).
+/// All entries of a map, in no order that means anything; made by
+/// [`iter`](super::NullsHashMapRef::iter).
 ///
-/// Takes no lock and waits for nobody. Every entry that is there from the first call of `next` to the last is yielded
-/// exactly once, even while the map grows; one that comes, goes or is replaced meanwhile is yielded at most once, with
-/// either value.
+/// Takes no lock and waits for nobody. Every entry that is there from the first call of `next` to
+/// the last is yielded exactly once, even while the map grows; one that comes, goes or is replaced
+/// meanwhile is yielded at most once, with either value.
 pub struct Iter<'v, K, V> {
     pub(super) entries: table::Iter<'v, (K, V)>,
 }

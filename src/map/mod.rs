@@ -22,9 +22,10 @@ pub use view::NullsHashMapRef;
 
 /// A concurrent hash map: one heap node an entry, `&V` tied to a guard.
 ///
-/// All that touches entries is on the view returned by [`pin`](Self::pin). Readers take no lock, wait for nobody and
-/// write no shared memory; a writer locks one bucket. Nothing that is called inside a closure, in a `Drop`, or while
-/// references are held can deadlock, on this map or on another.
+/// All that touches entries is on the view returned by [`pin`](Self::pin). Readers take no lock,
+/// wait for nobody and write no shared memory; a writer locks one bucket. Nothing that is called
+/// inside a closure, in a `Drop`, or while references are held can deadlock, on this map or on
+/// another.
 ///
 /// The default hasher is std's: keys that an attacker chooses do not choose their bucket.
 ///
@@ -130,12 +131,14 @@ impl<K, V, S> NullsHashMap<K, V, S> {
 
     /// Enters a read section and returns the view through which entries are read and written.
     ///
-    /// The first call makes the map's collector, if it was given none. Keep the view for a batch of operations rather
-    /// than one each, and not much longer: it keeps all that is removed meanwhile from being freed.
+    /// The first call makes the map's collector, if it was given none. Keep the view for a batch of
+    /// operations rather than one each, and not much longer: it keeps all that is removed
+    /// meanwhile from being freed.
     ///
     /// # Complexity
     ///
-    /// One store to a line of this thread's own, one atomic exchange on it when the view is dropped.
+    /// One store to a line of this thread's own, one atomic exchange on it when the view is
+    /// dropped.
     ///
     /// What is found cannot outlive the view:
     ///
@@ -192,8 +195,8 @@ impl<K, V, S> NullsHashMap<K, V, S> {
         self.table.capacity()
     }
 
-    /// Makes room for `additional` entries more, finishing in this thread whatever migration that takes. Does nothing
-    /// on a map of fixed size.
+    /// Makes room for `additional` entries more, finishing in this thread whatever migration that
+    /// takes. Does nothing on a map of fixed size.
     ///
     /// # Panics
     ///
@@ -206,7 +209,8 @@ impl<K, V, S> NullsHashMap<K, V, S> {
     ///
     /// # Errors
     ///
-    /// If so many entries cannot be, or there is no memory for them; the map is as usable as before.
+    /// If so many entries cannot be, or there is no memory for them; the map is as usable as
+    /// before.
     pub fn try_reserve(&self, additional: usize) -> Result<(), TryReserveError> {
         self.table.try_reserve(additional)
     }

@@ -24,9 +24,9 @@ pub(super) enum Changed<'g, K, V> {
 impl<K: Hash + Eq, V, S: BuildHasher> NullsHashMap<K, V, S> {
     /// Changes the entry under `key`, or its absence, as `f` says.
     ///
-    /// `f` is given what a look-up found, with no lock held. Then the bucket is locked, and the change is made if that
-    /// very entry is still there (or the key still absent); otherwise all begins again, so `f` may run more than once.
-    /// If `f` panics nothing has changed.
+    /// `f` is given what a look-up found, with no lock held. Then the bucket is locked, and the
+    /// change is made if that very entry is still there (or the key still absent); otherwise
+    /// all begins again, so `f` may run more than once. If `f` panics nothing has changed.
     ///
     /// When there is no memory, key and value come back.
     pub(super) fn modify<'g>(

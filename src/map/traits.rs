@@ -19,8 +19,8 @@ impl<K: fmt::Debug, V: fmt::Debug, S> fmt::Debug for NullsHashMap<K, V, S> {
     }
 }
 
-/// A copy of the entries that an iteration meets, with a hasher of the same keys. A shared collector is shared by the
-/// copy. `Clone` of keys and values runs with no lock held.
+/// A copy of the entries that an iteration meets, with a hasher of the same keys. A shared
+/// collector is shared by the copy. `Clone` of keys and values runs with no lock held.
 impl<K: Clone + Hash + Eq, V: Clone, S: BuildHasher + Clone> Clone for NullsHashMap<K, V, S> {
     fn clone(&self) -> Self {
         let clone = Self {
@@ -36,7 +36,8 @@ impl<K: Clone + Hash + Eq, V: Clone, S: BuildHasher + Clone> Clone for NullsHash
     }
 }
 
-/// Equal if an iteration over either meets only entries that are in the other. Exact while nobody writes.
+/// Equal if an iteration over either meets only entries that are in the other. Exact while nobody
+/// writes.
 impl<K: Hash + Eq, V: PartialEq, S: BuildHasher> PartialEq for NullsHashMap<K, V, S> {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (self.pin(), other.pin());

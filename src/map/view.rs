@@ -16,28 +16,32 @@ use crate::table::{self, into_insert_error, out_of_memory};
 /// A [`NullsHashMap`] inside a read section: made by [`pin`](NullsHashMap::pin) or
 /// [`with_guard`](NullsHashMap::with_guard).
 ///
-/// References to keys and values borrow the view. They stay valid as long as it does, whatever other threads remove.
+/// References to keys and values borrow the view. They stay valid as long as it does, whatever
+/// other threads remove.
 ///
 /// # Closures
 ///
-/// No closure runs under a lock, so it may do anything, with this map too. The price: an `FnMut` closure is run again
-/// when another writer changed the same key meanwhile, and cannot move a captured value out (clone or build it). `FnOnce`
-/// closures run at most once a call. If a closure panics, the map is as it was.
+/// No closure runs under a lock, so it may do anything, with this map too. The price: an `FnMut`
+/// closure is run again when another writer changed the same key meanwhile, and cannot move a
+/// captured value out (clone or build it). `FnOnce` closures run at most once a call. If a closure
+/// panics, the map is as it was.
 ///
-/// `Hash` runs before and `Drop` after any lock. Only `Eq` runs under a bucket's lock, where absence has to be proved:
-/// it must neither write to a table nor pin one of another collector. If it panics nothing is locked or changed; if it
-/// lies, keys are not found or found twice, and nothing worse.
+/// `Hash` runs before and `Drop` after any lock. Only `Eq` runs under a bucket's lock, where
+/// absence has to be proved: it must neither write to a table nor pin one of another collector. If
+/// it panics nothing is locked or changed; if it lies, keys are not found or found twice, and
+/// nothing worse.
 ///
 /// # Progress
 ///
-/// Look-ups and iteration take no lock and wait for nobody; they begin again only because a writer finished something.
-/// Writers lock one bucket for a few stores and comparisons, and wait while another thread holds that lock; if the map is
-/// growing they also move up to 32 buckets.
+/// Look-ups and iteration take no lock and wait for nobody; they begin again only because a writer
+/// finished something. Writers lock one bucket for a few stores and comparisons, and wait while
+/// another thread holds that lock; if the map is growing they also move up to 32 buckets.
 ///
 /// # Memory
 ///
-/// The forms that insert abort when the allocator refuses memory for an entry, as std's collections do; those that begin
-/// with `try_` hand key and value back. A map that gets no memory to grow goes on, fuller.
+/// The forms that insert abort when the allocator refuses memory for an entry, as std's collections
+/// do; those that begin with `try_` hand key and value back. A map that gets no memory to grow goes
+/// on, fuller.
 pub struct NullsHashMapRef<'m, K, V, S = RandomState, G = Guard<'m>> {
     map: &'m NullsHashMap<K, V, S>,
     guard: G,
@@ -89,8 +93,9 @@ impl<'m, K, V, S, G: Pin> NullsHashMapRef<'m, K, V, S, G> {
 
     /// Keeps the entries that `keep` accepts.
     ///
-    /// Not one instant: entries are looked at one after the other, as by [`iter`](Self::iter). One that is replaced while
-    /// `keep` looks at it is left to its successor. If `keep` panics, what it removed before stays removed.
+    /// Not one instant: entries are looked at one after the other, as by [`iter`](Self::iter). One
+    /// that is replaced while `keep` looks at it is left to its successor. If `keep` panics,
+    /// what it removed before stays removed.
     ///
     /// ```
     /// let map: nulls::NullsHashMap<u32, u32> = (0..10).map(|i| (i, i * i)).collect();
@@ -103,7 +108,8 @@ impl<'m, K, V, S, G: Pin> NullsHashMapRef<'m, K, V, S, G> {
             .retain(self.guard(), |(key, value)| keep(key, value));
     }
 
-    /// Removes all entries, bucket by bucket: not at one instant, and what is inserted meanwhile may stay.
+    /// Removes all entries, bucket by bucket: not at one instant, and what is inserted meanwhile
+    /// may stay.
     pub fn clear(&self) {
         self.engine().clear(self.guard());
     }
@@ -122,8 +128,8 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
     ///
     /// # Complexity
     ///
-    /// Two cache lines when it is there and one when it is not, in a bucket without overflow lines; no atomic
-    /// read-modify-write, no store to the map's memory.
+    /// Two cache lines when it is there and one when it is not, in a bucket without overflow lines;
+    /// no atomic read-modify-write, no store to the map's memory.
     ///
     /// ```
     /// let map = nulls::NullsHashMap::from([("a".to_string(), 1)]);
@@ -174,8 +180,8 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
     ///
     /// # Errors
     ///
-    /// [`Occupied`](InsertError::Occupied) with the value that is there; [`AllocFailed`](InsertError::AllocFailed). Both
-    /// hand key and value back.
+    /// [`Occupied`](InsertError::Occupied) with the value that is there;
+    /// [`AllocFailed`](InsertError::AllocFailed). Both hand key and value back.
     ///
     /// ```
     /// use nulls::{InsertError, NullsHashMap};
@@ -218,8 +224,9 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
 
     /// The value under `key`; what `make` returns, inserted, if there was none.
     ///
-    /// `make` runs at most once, with no lock held. If another thread inserts meanwhile, its value is returned and what
-    /// was made is dropped: a value that must be made only once belongs into a `OnceLock` in `V`.
+    /// `make` runs at most once, with no lock held. If another thread inserts meanwhile, its value
+    /// is returned and what was made is dropped: a value that must be made only once belongs
+    /// into a `OnceLock` in `V`.
     ///
     /// ```
     /// let map = nulls::NullsHashMap::new();
@@ -245,10 +252,11 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
         }
     }
 
-    /// Replaces the value under `key` by what `f` makes of it and returns the new value; `None` if there is none.
+    /// Replaces the value under `key` by what `f` makes of it and returns the new value; `None` if
+    /// there is none.
     ///
-    /// The key is replaced too. Readers see the old value or the new one, never absence. `f` runs again if another writer
-    /// changed the entry meanwhile.
+    /// The key is replaced too. Readers see the old value or the new one, never absence. `f` runs
+    /// again if another writer changed the entry meanwhile.
     ///
     /// ```
     /// let map = nulls::NullsHashMap::from([(1, 10)]);
@@ -265,7 +273,8 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
         }
     }
 
-    /// Inserts, replaces, removes or leaves the entry under `key`, as `f` says when it sees the value or its absence.
+    /// Inserts, replaces, removes or leaves the entry under `key`, as `f` says when it sees the
+    /// value or its absence.
     ///
     /// `f` runs again if another writer changed the entry meanwhile.
     ///
@@ -322,7 +331,8 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
         }
     }
 
-    /// Replaces the value under `key`, if there is one, and returns it. One store: readers never see absence.
+    /// Replaces the value under `key`, if there is one, and returns it. One store: readers never
+    /// see absence.
     ///
     /// # Errors
     ///
@@ -374,7 +384,8 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
         Some((key, value))
     }
 
-    /// Removes the entry under `key` if `f` accepts it, and returns it; `Ok(None)` if there is none.
+    /// Removes the entry under `key` if `f` accepts it, and returns it; `Ok(None)` if there is
+    /// none.
     ///
     /// `f` runs again if another writer replaced the entry meanwhile.
     ///

@@ -1,8 +1,9 @@
 //! Reclamation by the `seize` crate (Hyaline).
 //!
-//! What `seize` promises and what is added here: a guard is a concrete type of this crate; a guard that outlives its
-//! thread's slot aborts (see [`super::thread`]); nothing given to `seize` unwinds, because it would leak the rest of
-//! the batch; an array is retired together with enough empty entries that its batch leaves at once.
+//! What `seize` promises and what is added here: a guard is a concrete type of this crate; a guard
+//! that outlives its thread's slot aborts (see [`super::thread`]); nothing given to `seize`
+//! unwinds, because it would leak the rest of the batch; an array is retired together with enough
+//! empty entries that its batch leaves at once.
 
 use core::fmt;
 use core::panic::AssertUnwindSafe;
@@ -17,20 +18,22 @@ use seize::Guard as _;
 use super::{Reclaim, Retired, thread};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 
-/// Entries a thread gathers before it hands them over, which costs a system call. By measurement: see
-/// `benches/record/batch-size.csv`, written by the program of the same name.
+/// Entries a thread gathers before it hands them over, which costs a system call. By measurement:
+/// see `benches/record/batch-size.csv`, written by the program of the same name.
 const BATCH_SIZE: usize = 512;
 
-/// Destructors that panicked in a deferred drop, process-wide: `seize` gives a reclaimer no context.
+/// Destructors that panicked in a deferred drop, process-wide: `seize` gives a reclaimer no
+/// context.
 static CAUGHT_PANICS: AtomicU64 = AtomicU64::new(0);
 
 /// Decides when removed entries and outgrown arrays can be freed.
 ///
-/// Each table makes a collector of its own when it is first pinned. Give several tables one collector (through their
-/// builders) to look them all up under one [`Guard`], or to set the batch size.
+/// Each table makes a collector of its own when it is first pinned. Give several tables one
+/// collector (through their builders) to look them all up under one [`Guard`], or to set the batch
+/// size.
 ///
-/// Cloning is cheap and gives the same collector. What is still waiting is freed when the last clone, table and guard
-/// have gone.
+/// Cloning is cheap and gives the same collector. What is still waiting is freed when the last
+/// clone, table and guard have gone.
 ///
 /// # Examples
 ///
@@ -74,9 +77,9 @@ impl Collector {
     ///
     /// # Complexity
     ///
-    /// One store to a line of this thread's own; one more atomic exchange when the guard is dropped. Keep a guard for
-    /// a batch of look-ups rather than one a look-up, and no longer than that: one guard held keeps everything
-    /// removed since from being freed.
+    /// One store to a line of this thread's own; one more atomic exchange when the guard is
+    /// dropped. Keep a guard for a batch of look-ups rather than one a look-up, and no longer
+    /// than that: one guard held keeps everything removed since from being freed.
     #[inline]
     pub fn guard(&self) -> Guard<'_> {
         let local = self.shared.seize.enter();
@@ -106,8 +109,9 @@ impl Collector {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// How many values' destructors have panicked while they were freed, in the whole process. Such a panic is
-    /// caught, since it would come up in whichever thread frees the batch, and everything else is freed all the same.
+    /// How many values' destructors have panicked while they were freed, in the whole process. Such
+    /// a panic is caught, since it would come up in whichever thread frees the batch, and
+    /// everything else is freed all the same.
     pub fn caught_panics() -> u64 {
         // Ordering: Relaxed; a statistic.
         CAUGHT_PANICS.load(Ordering::Relaxed)
@@ -135,11 +139,13 @@ pub struct CollectorBuilder {
 }
 
 impl CollectorBuilder {
-    /// How many removed entries a thread gathers before it hands them over (512 by default; 0 counts as 1).
+    /// How many removed entries a thread gathers before it hands them over (512 by default; 0
+    /// counts as 1).
     ///
-    /// Handing over costs a system call, so small batches make removals dear; up to one batch a thread and collector
-    /// waits without limit of time. When more guards are active than a batch has entries, the batch waits for some to
-    /// leave: choose it well above the number of threads.
+    /// Handing over costs a system call, so small batches make removals dear; up to one batch a
+    /// thread and collector waits without limit of time. When more guards are active than a
+    /// batch has entries, the batch waits for some to leave: choose it well above the number of
+    /// threads.
     #[must_use]
     pub fn batch_size(mut self, entries: usize) -> Self {
         self.batch_size = entries.max(1);
@@ -160,7 +166,8 @@ impl CollectorBuilder {
 
 /// A read section: what is found under it stays valid until it is dropped.
 ///
-/// Made by [`Collector::guard`], or by a table's `pin` inside the view. Guards nest. A guard belongs to its thread:
+/// Made by [`Collector::guard`], or by a table's `pin` inside the view. Guards nest. A guard
+/// belongs to its thread:
 ///
 /// ```compile_fail
 /// let collector = nulls::Collector::new();
@@ -170,8 +177,9 @@ impl CollectorBuilder {
 ///
 /// # Panics
 ///
-/// A guard that is kept in thread-local storage and dropped after this crate's own mark on the thread has gone
-/// aborts the process: `seize` may have given the thread's slot to another thread by then.
+/// A guard that is kept in thread-local storage and dropped after this crate's own mark on the
+/// thread has gone aborts the process: `seize` may have given the thread's slot to another thread
+/// by then.
 pub struct Guard<'c> {
     collector: &'c Collector,
     entered: Entered<'c>,
@@ -180,13 +188,14 @@ pub struct Guard<'c> {
 
 enum Entered<'c> {
     ByThread(seize::LocalGuard<'c>),
-    /// With a slot of the guard's own, see [`Collector::guard_of_ending_thread`]; the guard stays on its thread all
-    /// the same, as the type is not `Send`.
+    /// With a slot of the guard's own, see [`Collector::guard_of_ending_thread`]; the guard stays
+    /// on its thread all the same, as the type is not `Send`.
     ByItself(seize::OwnedGuard<'c>),
 }
 
 impl Guard<'_> {
-    /// Leaves the read section and enters a new one, so that what was removed meanwhile can be freed.
+    /// Leaves the read section and enters a new one, so that what was removed meanwhile can be
+    /// freed.
     ///
     /// Does nothing while another guard of this thread and collector is active.
     ///
@@ -202,8 +211,8 @@ impl Guard<'_> {
         }
     }
 
-    /// Hands over what this thread has gathered so far, however little it is. Nothing happens when more guards are
-    /// active than entries were gathered.
+    /// Hands over what this thread has gathered so far, however little it is. Nothing happens when
+    /// more guards are active than entries were gathered.
     pub fn flush(&self) {
         match &self.entered {
             Entered::ByThread(local) => local.flush(),
@@ -230,13 +239,15 @@ impl Guard<'_> {
     }
 }
 
-// SAFETY: `seize` keeps the module's contract, for loads that go through its `protect` and objects given to
-// `defer_retire`; a guard whose slot is gone aborts instead of entering, leaving or retiring.
+// SAFETY: `seize` keeps the module's contract, for loads that go through its `protect` and objects
+// given to `defer_retire`; a guard whose slot is gone aborts instead of entering, leaving or
+// retiring.
 unsafe impl Reclaim for Guard<'_> {
     #[inline]
     fn protect<T>(&self, pointer: &AtomicPtr<T>) -> *mut T {
-        // Ordering: `seize` loads with SeqCst whatever it is given: the load takes part in the total order with the
-        // store that made this guard active and with the heavy barrier of whoever retires.
+        // Ordering: `seize` loads with SeqCst whatever it is given: the load takes part in the
+        // total order with the store that made this guard active and with the heavy barrier
+        // of whoever retires.
         match &self.entered {
             Entered::ByThread(local) => local.protect(pointer, Ordering::SeqCst),
             Entered::ByItself(owned) => owned.protect(pointer, Ordering::SeqCst),
@@ -313,7 +324,8 @@ pub(super) fn catch(destructor: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(destructor)) {
         // Ordering: Relaxed; a statistic.
         CAUGHT_PANICS.fetch_add(1, Ordering::Relaxed);
-        // The payload is a value of the caller's too, whose own destructor may panic; it is not worth a second try.
+        // The payload is a value of the caller's too, whose own destructor may panic; it is not
+        // worth a second try.
         core::mem::forget(payload);
     }
 }

@@ -1,16 +1,18 @@
 //! The seam between the engine and reclamation.
 //!
-//! The engine unlinks objects and hands them over; this module frees them once no guard can still reach them. The
-//! engine knows two traits: [`Reclaim`], what a guard can do for it, and [`Retired`], how an object is freed in the
-//! end. Two implementations stand behind the same public names `Collector` and `Guard`:
+//! The engine unlinks objects and hands them over; this module frees them once no guard can still
+//! reach them. The engine knows two traits: [`Reclaim`], what a guard can do for it, and
+//! [`Retired`], how an object is freed in the end. Two implementations stand behind the same public
+//! names `Collector` and `Guard`:
 //!
 //! * `hyaline` (feature `std`): the `seize` crate.
-//! * `tickets` (without `std`, and under loom): a list of guards and a list of garbage under a lock. It frees each
-//!   object at the earliest moment allowed, which is what a model wants, and says so when the engine reaches an
-//!   object after that moment.
+//! * `tickets` (without `std`, and under loom): a list of guards and a list of garbage under a
+//!   lock. It frees each object at the earliest moment allowed, which is what a model wants, and
+//!   says so when the engine reaches an object after that moment.
 //!
-//! The contract of both, on which I6 (retired-after-unlinked) rests: an object retired through a guard is freed after
-//! every guard that was active at that moment has gone, provided that it could no longer be found by then.
+//! The contract of both, on which I6 (retired-after-unlinked) rests: an object retired through a
+//! guard is freed after every guard that was active at that moment has gone, provided that it could
+//! no longer be found by then.
 
 use core::fmt;
 use core::ptr::{self, NonNull};
@@ -35,7 +37,8 @@ pub use tickets::{Collector, CollectorBuilder, Guard};
 ///
 /// # Safety
 ///
-/// `reclaim` must not unwind: the implementations call it among other objects' and owe those theirs.
+/// `reclaim` must not unwind: the implementations call it among other objects' and owe those
+/// theirs.
 pub(crate) unsafe trait Retired: Sized {
     /// Frees the object.
     ///
@@ -52,7 +55,8 @@ pub(crate) unsafe trait Retired: Sized {
 ///
 /// An implementation keeps the contract in the module's header.
 pub(crate) unsafe trait Reclaim {
-    /// Loads a pointer to an object that may be retired; what it points to stays valid as long as the guard.
+    /// Loads a pointer to an object that may be retired; what it points to stays valid as long as
+    /// the guard.
     fn protect<T>(&self, pointer: &AtomicPtr<T>) -> *mut T;
 
     /// Hands `object` over, to be freed when no guard can reach it.
@@ -64,7 +68,8 @@ pub(crate) unsafe trait Reclaim {
     /// 3. It stays valid until the collector is dropped at the latest; so does what it borrows.
     unsafe fn retire<R: Retired>(&self, object: NonNull<R>);
 
-    /// The same for a large object that should leave as soon as it can, not when a batch happens to be full.
+    /// The same for a large object that should leave as soon as it can, not when a batch happens to
+    /// be full.
     ///
     /// # Safety
     ///
@@ -114,7 +119,8 @@ impl Sealed for &Guard<'_> {
 
 /// A table's collector: given, or made when the table is first pinned.
 pub(crate) struct TableCollector {
-    /// Null, or a leaked box that `drop` takes back. Set once, by compare-exchange; never changed after.
+    /// Null, or a leaked box that `drop` takes back. Set once, by compare-exchange; never changed
+    /// after.
     collector: AtomicPtr<Collector>,
     /// Whether the collector may be shared with other tables; one that was made here never is.
     given: bool,
@@ -163,17 +169,19 @@ impl TableCollector {
 
     #[inline]
     pub(crate) fn get(&self) -> Option<&Collector> {
-        // Ordering: Acquire pairs with the Release of the compare-exchange in `make`; with Relaxed the pointer could
-        // be seen before the collector behind it.
+        // Ordering: Acquire pairs with the Release of the compare-exchange in `make`; with Relaxed
+        // the pointer could be seen before the collector behind it.
         let collector = self.collector.load(Ordering::Acquire);
-        // SAFETY: null, or a box leaked by `make` or `given`, which lives until `drop` has `&mut self`.
+        // SAFETY: null, or a box leaked by `make` or `given`, which lives until `drop` has `&mut
+        // self`.
         unsafe { collector.as_ref() }
     }
 
     #[cold]
     fn make(&self) -> &Collector {
         let made = Box::into_raw(Box::new(Collector::new()));
-        // Ordering: Release publishes the collector, Acquire on failure sees the winner's; both pair with `get`.
+        // Ordering: Release publishes the collector, Acquire on failure sees the winner's; both
+        // pair with `get`.
         let winner = match self.collector.compare_exchange(
             ptr::null_mut(),
             made,

@@ -1,8 +1,9 @@
 //! This crate's own mark on a thread.
 //!
-//! `seize` gives a thread's slot back in a thread-local destructor. A guard kept in thread-local storage that is
-//! destroyed later would share its slot with whichever thread got it next. The mark is made after `seize`'s, so it
-//! is destroyed before; a guard that finds it gone knows that its own slot is no longer safe to touch.
+//! `seize` gives a thread's slot back in a thread-local destructor. A guard kept in thread-local
+//! storage that is destroyed later would share its slot with whichever thread got it next. The mark
+//! is made after `seize`'s, so it is destroyed before; a guard that finds it gone knows that its
+//! own slot is no longer safe to touch.
 
 use crate::sync::{AtomicUsize, Ordering};
 
@@ -25,7 +26,8 @@ std::thread_local! {
     };
 }
 
-/// This thread's number, counted from the process's start; `None` once the thread's locals are being destroyed.
+/// This thread's number, counted from the process's start; `None` once the thread's locals are
+/// being destroyed.
 #[inline]
 pub(super) fn stripe() -> Option<usize> {
     MARK.try_with(|mark| mark.stripe).ok()

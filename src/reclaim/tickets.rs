@@ -1,14 +1,16 @@
 //! Reclamation by a list: for targets without `std`, and for models.
 //!
-//! Every guard draws a ticket; an object is stamped with the next ticket when it is retired, and is freed when all
-//! guards with smaller tickets have gone: at the earliest moment the contract allows. Entering and leaving take a
-//! lock, so readers do write shared memory here; a target that minds brings a scheme of its own behind the seam.
+//! Every guard draws a ticket; an object is stamped with the next ticket when it is retired, and is
+//! freed when all guards with smaller tickets have gone: at the earliest moment the contract
+//! allows. Entering and leaving take a lock, so readers do write shared memory here; a target that
+//! minds brings a scheme of its own behind the seam.
 //!
-//! Under loom the lock is std's, which the model does not see: it adds no interleavings and no happens-before edges.
-//! The edges that a real collector gives come from the two `SeqCst` fences, as in `seize` without its asymmetric
-//! barrier. (The asymmetric barrier itself is not modelled.) And nothing is freed before the collector is dropped:
-//! [`Reclaim::protect`] panics instead when it meets an object that was retired before its guard was entered, whether
-//! or not another guard would still have kept it.
+//! Under loom the lock is std's, which the model does not see: it adds no interleavings and no
+//! happens-before edges. The edges that a real collector gives come from the two `SeqCst` fences,
+//! as in `seize` without its asymmetric barrier. (The asymmetric barrier itself is not modelled.)
+//! And nothing is freed before the collector is dropped: [`Reclaim::protect`] panics instead when
+//! it meets an object that was retired before its guard was entered, whether or not another guard
+//! would still have kept it.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -47,7 +49,8 @@ struct Garbage {
     reclaim: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: garbage is of types that the table promised may be freed by any thread that holds a guard.
+// SAFETY: garbage is of types that the table promised may be freed by any thread that holds a
+// guard.
 unsafe impl Send for Garbage {}
 
 impl State {
@@ -122,8 +125,9 @@ impl Collector {
             state.active.push(ticket);
             ticket
         });
-        // Ordering: SeqCst pairs with the fence in `retire`. If that one came first, this guard's loads see what was
-        // unlinked before it; if this one came first, the object is stamped after this guard's ticket was drawn.
+        // Ordering: SeqCst pairs with the fence in `retire`. If that one came first, this guard's
+        // loads see what was unlinked before it; if this one came first, the object is
+        // stamped after this guard's ticket was drawn.
         fence(Ordering::SeqCst);
         Guard {
             collector: self,
@@ -184,7 +188,8 @@ pub struct Guard<'c> {
 }
 
 impl Guard<'_> {
-    /// Leaves the read section and enters a new one, so that what was removed meanwhile can be freed.
+    /// Leaves the read section and enters a new one, so that what was removed meanwhile can be
+    /// freed.
     pub fn refresh(&mut self) {
         let collector = self.collector;
         *self = collector.guard();
@@ -202,11 +207,12 @@ impl Guard<'_> {
     }
 }
 
-// SAFETY: an object's stamp is above the tickets of all guards active when it was retired, and `take_expired` waits
-// for those to go.
+// SAFETY: an object's stamp is above the tickets of all guards active when it was retired, and
+// `take_expired` waits for those to go.
 unsafe impl Reclaim for Guard<'_> {
     fn protect<T>(&self, pointer: &AtomicPtr<T>) -> *mut T {
-        // Ordering: SeqCst as the real guard's `protect`; loom takes it for Acquire, hence the fence in `guard`.
+        // Ordering: SeqCst as the real guard's `protect`; loom takes it for Acquire, hence the
+        // fence in `guard`.
         let loaded = pointer.load(Ordering::SeqCst);
         #[cfg(nulls_loom)]
         self.collector.shared.with_state(|state| {
@@ -272,7 +278,8 @@ impl fmt::Debug for Guard<'_> {
     }
 }
 
-/// Runs a destructor of the caller's. Without `std` a panic cannot be caught: it aborts, as a second one would.
+/// Runs a destructor of the caller's. Without `std` a panic cannot be caught: it aborts, as a
+/// second one would.
 pub(super) fn catch(destructor: impl FnOnce()) {
     struct AbortOnUnwind;
 

@@ -10,9 +10,9 @@ use crate::reclaim::Guard;
 
 /// All entries of a table, in no order that means anything.
 ///
-/// Takes no lock and waits for nobody. Every entry that is there from the first call of `next` to the last is yielded
-/// exactly once, even while the table grows; one that comes, goes or is replaced meanwhile is yielded at most once, with
-/// either value.
+/// Takes no lock and waits for nobody. Every entry that is there from the first call of `next` to
+/// the last is yielded exactly once, even while the table grows; one that comes, goes or is
+/// replaced meanwhile is yielded at most once, with either value.
 pub struct Iter<'v, T> {
     engine: &'v Table<Boxed<T>>,
     guard: &'v Guard<'v>,

@@ -19,19 +19,20 @@ pub use options::TableBuilder;
 pub use view::NullsHashTableRef;
 pub(crate) use view::into_insert_error;
 
-/// A concurrent hash table to which the caller gives hashes and equality tests, as to `hashbrown::HashTable`.
+/// A concurrent hash table to which the caller gives hashes and equality tests, as to
+/// `hashbrown::HashTable`.
 ///
-/// Duplicates are allowed. It is what [`NullsHashMap`](crate::NullsHashMap) is made of, and the place for entries whose
-/// key is part of a larger thing, that are found by several hashes, or that share one: all that touches entries is on
-/// the view returned by [`pin`](Self::pin).
+/// Duplicates are allowed. It is what [`NullsHashMap`](crate::NullsHashMap) is made of, and the
+/// place for entries whose key is part of a larger thing, that are found by several hashes, or that
+/// share one: all that touches entries is on the view returned by [`pin`](Self::pin).
 ///
 /// Readers take no lock, wait for nobody and write no shared memory; a writer locks one bucket.
 ///
 /// # Hashes
 ///
-/// The bucket is taken from the low bits (after the builder's [`shift`](TableBuilder::shift)), one more tag byte from a
-/// mix of all 64, and 32 bits are stored with the entry. Give well-mixed hashes under a secret key wherever somebody
-/// else chooses what is hashed.
+/// The bucket is taken from the low bits (after the builder's [`shift`](TableBuilder::shift)), one
+/// more tag byte from a mix of all 64, and 32 bits are stored with the entry. Give well-mixed
+/// hashes under a secret key wherever somebody else chooses what is hashed.
 ///
 /// # Examples
 ///
@@ -50,7 +51,8 @@ pub(crate) use view::into_insert_error;
 /// assert_eq!(found.map(|session| session.user), Some("ann"));
 /// ```
 pub struct NullsHashTable<T> {
-    // Before the collector: entries still in the table are dropped before those that wait for their grace period.
+    // Before the collector: entries still in the table are dropped before those that wait for
+    // their grace period.
     pub(crate) engine: Table<Boxed<T>>,
     collector: TableCollector,
 }
@@ -114,8 +116,9 @@ impl<T> NullsHashTable<T> {
 
     /// Enters a read section and returns the view through which entries are read and written.
     ///
-    /// The first call makes the table's collector, if it was given none. Keep the view for a batch of operations rather
-    /// than one each, and not much longer: it keeps all that is removed meanwhile from being freed.
+    /// The first call makes the table's collector, if it was given none. Keep the view for a batch
+    /// of operations rather than one each, and not much longer: it keeps all that is removed
+    /// meanwhile from being freed.
     ///
     /// The view belongs to its thread, and what it finds cannot outlive it:
     ///
@@ -162,7 +165,8 @@ impl<T> NullsHashTable<T> {
         );
     }
 
-    /// An empty table of the same kind: same shift and growth policy, same collector if it was given one.
+    /// An empty table of the same kind: same shift and growth policy, same collector if it was
+    /// given one.
     pub(crate) fn clone_empty(&self) -> Self {
         Self {
             engine: Table::new(self.engine.shift(), self.engine.growth()),
@@ -191,8 +195,8 @@ impl<T> NullsHashTable<T> {
         self.engine.capacity(&self.collector.get_or_make().guard())
     }
 
-    /// Makes room for `additional` entries more, finishing in this thread whatever migration that takes. Does nothing
-    /// on a table of fixed size.
+    /// Makes room for `additional` entries more, finishing in this thread whatever migration that
+    /// takes. Does nothing on a table of fixed size.
     ///
     /// # Panics
     ///
@@ -207,7 +211,8 @@ impl<T> NullsHashTable<T> {
     ///
     /// # Errors
     ///
-    /// If so many entries cannot be, or there is no memory for them; the table is as usable as before.
+    /// If so many entries cannot be, or there is no memory for them; the table is as usable as
+    /// before.
     pub fn try_reserve(&self, additional: usize) -> Result<(), TryReserveError> {
         let guard = self.collector.get_or_make().guard();
         self.engine

@@ -40,15 +40,16 @@ impl<T> TableBuilder<T> {
         }
     }
 
-    /// Room for so many entries before the table grows (0 by default: nothing is allocated before the first insertion).
+    /// Room for so many entries before the table grows (0 by default: nothing is allocated before
+    /// the first insertion).
     #[must_use]
     pub fn capacity(mut self, entries: usize) -> Self {
         self.options.capacity = entries;
         self
     }
 
-    /// Shares a collector with other tables. What is removed may then be dropped by any thread that uses any of them,
-    /// at any time before the collector goes.
+    /// Shares a collector with other tables. What is removed may then be dropped by any thread that
+    /// uses any of them, at any time before the collector goes.
     #[must_use]
     pub fn collector(mut self, collector: Collector) -> Self
     where
@@ -65,8 +66,9 @@ impl<T> TableBuilder<T> {
         self
     }
 
-    /// Leaves the lowest `shift` bits of each hash out when a bucket is chosen, so that 2^`shift` consecutive hashes
-    /// share one (0 by default). For [monotone hashes](crate::hash), whose neighbours are scanned together.
+    /// Leaves the lowest `shift` bits of each hash out when a bucket is chosen, so that 2^`shift`
+    /// consecutive hashes share one (0 by default). For [monotone hashes](crate::hash), whose
+    /// neighbours are scanned together.
     ///
     /// # Panics
     ///

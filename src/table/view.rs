@@ -10,18 +10,19 @@ use crate::reclaim::{Guard, Pin};
 /// A [`NullsHashTable`] inside a read section: made by [`pin`](NullsHashTable::pin) or
 /// [`with_guard`](NullsHashTable::with_guard).
 ///
-/// References to entries borrow the view. They stay valid as long as it does, whatever other threads remove.
+/// References to entries borrow the view. They stay valid as long as it does, whatever other
+/// threads remove.
 ///
 /// # Equality tests
 ///
-/// Where absence has to be proved, `eq` runs under a bucket's lock: it must neither write to a table nor pin one of
-/// another collector. It may panic: nothing is locked or changed then.
+/// Where absence has to be proved, `eq` runs under a bucket's lock: it must neither write to a
+/// table nor pin one of another collector. It may panic: nothing is locked or changed then.
 ///
 /// # Progress
 ///
-/// Look-ups and iteration take no lock and wait for nobody; they begin again only because a writer finished something.
-/// Writers lock one bucket for a few stores and comparisons, and wait while another thread holds that lock; if the table
-/// is growing they also move up to 32 buckets.
+/// Look-ups and iteration take no lock and wait for nobody; they begin again only because a writer
+/// finished something. Writers lock one bucket for a few stores and comparisons, and wait while
+/// another thread holds that lock; if the table is growing they also move up to 32 buckets.
 pub struct NullsHashTableRef<'m, T, G = Guard<'m>> {
     table: &'m NullsHashTable<T>,
     guard: G,
@@ -65,8 +66,8 @@ impl<'m, T, G: Pin> NullsHashTableRef<'m, T, G> {
             .map(Node::value)
     }
 
-    /// The entries that agree with `hash` in its stored 32 bits and in the tag: those of this hash, and once in 2^40
-    /// another. Compare their keys.
+    /// The entries that agree with `hash` in its stored 32 bits and in the tag: those of this hash,
+    /// and once in 2^40 another. Compare their keys.
     ///
     /// ```
     /// let table = nulls::NullsHashTable::new();
@@ -82,12 +83,13 @@ impl<'m, T, G: Pin> NullsHashTableRef<'m, T, G> {
         IterHash::new(engine.find_all(self.guard(), engine.parts(hash)))
     }
 
-    /// Whether an entry of this hash may be there, by tags alone: `false` is certain, `true` is wrong once in about 50
-    /// times in a well-filled table.
+    /// Whether an entry of this hash may be there, by tags alone: `false` is certain, `true` is
+    /// wrong once in about 50 times in a well-filled table.
     ///
     /// # Complexity
     ///
-    /// One cache line in a bucket without overflow lines; consecutive hashes of a table with a `shift` share it.
+    /// One cache line in a bucket without overflow lines; consecutive hashes of a table with a
+    /// `shift` share it.
     ///
     /// ```
     /// let table = nulls::NullsHashTable::new();
@@ -121,8 +123,8 @@ impl<'m, T, G: Pin> NullsHashTableRef<'m, T, G> {
     ///
     /// # Errors
     ///
-    /// [`Occupied`](InsertError::Occupied) with the equal entry; [`AllocFailed`](InsertError::AllocFailed). Both hand
-    /// the value back.
+    /// [`Occupied`](InsertError::Occupied) with the equal entry;
+    /// [`AllocFailed`](InsertError::AllocFailed). Both hand the value back.
     ///
     /// ```
     /// let table = nulls::NullsHashTable::new();
@@ -148,8 +150,8 @@ impl<'m, T, G: Pin> NullsHashTableRef<'m, T, G> {
             .map_err(into_insert_error)
     }
 
-    /// Puts `value` in the place of the first entry of this hash that `eq` accepts, in one store, and returns the old
-    /// one.
+    /// Puts `value` in the place of the first entry of this hash that `eq` accepts, in one store,
+    /// and returns the old one.
     ///
     /// # Errors
     ///
@@ -184,7 +186,8 @@ impl<'m, T, G: Pin> NullsHashTableRef<'m, T, G> {
         }
     }
 
-    /// Removes the first entry of this hash that `eq` accepts and returns it. An absent one costs no write.
+    /// Removes the first entry of this hash that `eq` accepts and returns it. An absent one costs
+    /// no write.
     ///
     /// ```
     /// let table = nulls::NullsHashTable::new();
@@ -200,8 +203,8 @@ impl<'m, T, G: Pin> NullsHashTableRef<'m, T, G> {
 
     /// Keeps the entries that `keep` accepts. It runs outside every lock and may use this table.
     ///
-    /// An entry that is replaced while `keep` looks at it is left to its successor. If `keep` panics, what it removed
-    /// before stays removed.
+    /// An entry that is replaced while `keep` looks at it is left to its successor. If `keep`
+    /// panics, what it removed before stays removed.
     pub fn retain(&self, keep: impl FnMut(&T) -> bool) {
         self.engine().retain(self.guard(), keep);
     }
