@@ -24,7 +24,7 @@ use super::hash::{HashParts, StoredBits};
 use super::layout::Layout;
 use super::line::Line;
 use super::memory::{AllocError, try_box};
-use super::meta::Meta;
+use super::meta::{Meta, Slots};
 use super::prefetch::prefetch;
 use super::sweep::{Cursor, Disturbed, Interval, read_chain};
 use super::{Array, Table};
@@ -246,31 +246,48 @@ impl<T> Table<Boxed<T>> {
         }
     }
 
-    /// Puts `new` in the place of `old`, if that very node is still in the table. Readers see one
-    /// or the other.
+    /// Puts `new` in the place of `old`, if that very node, which was found by `parts`, is still in
+    /// the table. Readers see one or the other.
     pub(crate) fn replace_exact<'g, G: Reclaim>(
         &self,
         guard: &'g G,
+        parts: HashParts,
         old: &'g Node<T>,
         new: Box<Node<T>>,
     ) -> Result<&'g T, Box<Node<T>>> {
         let Ok(root) = self.root_for_writing(guard) else {
             return Err(new);
         };
-        let bucket = Bucket::lock(root, old.bits);
-        match find_exact(&bucket, old) {
+        let bucket = Bucket::lock(root, parts.bits);
+        match find_exact(&bucket, old, |meta| meta.matches(parts.tag, SLOTS)) {
             Some(place) => Ok(&replace_at(guard, bucket, place, old, new).value),
             None => Err(new),
         }
     }
 
-    /// Removes `node`, if it is still in the table.
-    pub(crate) fn remove_exact<G: Reclaim>(&self, guard: &G, node: &Node<T>) -> bool {
+    /// Removes `node`, which was found by `parts`, if it is still in the table.
+    pub(crate) fn remove_exact<G: Reclaim>(
+        &self,
+        guard: &G,
+        parts: HashParts,
+        node: &Node<T>,
+    ) -> bool {
+        self.take_out(guard, node, |meta| meta.matches(parts.tag, SLOTS))
+    }
+
+    /// Removes `node`, if it is still in the table, in one of the places that `slots` picks.
+    #[inline]
+    fn take_out<G: Reclaim>(
+        &self,
+        guard: &G,
+        node: &Node<T>,
+        slots: impl Fn(Meta) -> Slots,
+    ) -> bool {
         let Ok(root) = self.root_for_writing(guard) else {
             return false;
         };
         let mut bucket = Bucket::lock(root, node.bits);
-        let Some(place) = find_exact(&bucket, node) else {
+        let Some(place) = find_exact(&bucket, node, slots) else {
             return false;
         };
         // Ordering: Release, null included: whoever finds null has everything before it.
@@ -279,8 +296,8 @@ impl<T> Table<Boxed<T>> {
         drop(bucket);
         self.count.add(guard.stripe(), -1);
         // SAFETY: #1 nodes are boxes; #2 the node was in its one place (I7) and is not any more,
-        // the lock is free, and only who takes a node out under the lock retires it; #3 by
-        // the table's bounds on `T`.
+        // the lock is free, and only who takes a node out under the lock retires it; #3 by the
+        // table's bounds on `T`.
         unsafe { guard.retire(NonNull::from(node)) };
         true
     }
@@ -295,7 +312,7 @@ impl<T> Table<Boxed<T>> {
         // A key that is absent costs no write, and `eq` does not run under the lock.
         loop {
             let node = self.find(guard, parts, &mut eq)?;
-            if self.remove_exact(guard, node) {
+            if self.remove_exact(guard, parts, node) {
                 return Some(&node.value);
             }
         }
@@ -307,7 +324,8 @@ impl<T> Table<Boxed<T>> {
         let mut sweep = Sweep::new();
         while let Some(node) = self.sweep_next(guard, &mut sweep) {
             if !keep(&node.value) {
-                self.remove_exact(guard, node);
+                // The tag is not known here: the slot may have been another entry's when it was read.
+                self.take_out(guard, node, |meta| meta.occupied(SLOTS));
             }
         }
     }
@@ -327,7 +345,7 @@ impl<T> Table<Boxed<T>> {
                 continue;
             }
             for place in bucket.places(|meta| meta.occupied(SLOTS)) {
-                // Ordering: Relaxed load by the lock; Release as in `remove_exact`.
+                // Ordering: Relaxed load by the lock; Release as in `take_out`.
                 nodes.extend(NonNull::new(slot_of(place).load(Ordering::Relaxed)));
                 slot_of(place).store(ptr::null_mut(), Ordering::Release);
             }
@@ -336,7 +354,7 @@ impl<T> Table<Boxed<T>> {
             cursor.advance(stop.interval);
             self.count.add(guard.stripe(), -entries.cast_signed());
             for node in nodes.drain(..) {
-                // SAFETY: as in `remove_exact`.
+                // SAFETY: as in `take_out`.
                 unsafe { guard.retire(node) };
             }
         }
@@ -558,11 +576,14 @@ fn find_locked<'g, T>(
     })
 }
 
-/// Where that very node is in its locked bucket.
+/// Where that very node is in its locked bucket, among the places that `slots` picks.
 #[inline]
-fn find_exact<'g, T>(bucket: &Bucket<'g, Boxed<T>>, node: &Node<T>) -> Option<Place<'g, Boxed<T>>> {
-    let occupied = |meta: Meta| meta.occupied(SLOTS);
-    bucket.find_place(occupied, |place| {
+fn find_exact<'g, T>(
+    bucket: &Bucket<'g, Boxed<T>>,
+    node: &Node<T>,
+    slots: impl Fn(Meta) -> Slots,
+) -> Option<Place<'g, Boxed<T>>> {
+    bucket.find_place(slots, |place| {
         // Ordering: Relaxed; slots are written under the lock.
         ptr::eq(slot_of(place).load(Ordering::Relaxed), node).then_some(place)
     })
@@ -581,7 +602,7 @@ fn replace_at<'g, T, G: Reclaim>(
     // absence (I8).
     slot_of(place).store(new, Ordering::Release);
     drop(bucket);
-    // SAFETY: as in `remove_exact`.
+    // SAFETY: as in `take_out`.
     unsafe { guard.retire(NonNull::from(old)) };
     // SAFETY: as in `fill`.
     unsafe { &*new }

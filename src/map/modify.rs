@@ -44,14 +44,14 @@ impl<K: Hash + Eq, V, S: BuildHasher> NullsHashMap<K, V, S> {
                     return Ok(Changed::Kept);
                 }
                 (Some(node), Change::Remove) => {
-                    if engine.remove_exact(guard, node) {
+                    if engine.remove_exact(guard, parts, node) {
                         return Ok(Changed::Removed(node.value()));
                     }
                     continue;
                 }
                 (Some(old), Change::Put(value)) => {
                     let node = Node::new(parts, (key, value))?;
-                    match engine.replace_exact(guard, old, node) {
+                    match engine.replace_exact(guard, parts, old, node) {
                         Ok(new) => {
                             return Ok(Changed::Replaced {
                                 old: old.value(),

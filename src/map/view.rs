@@ -354,7 +354,7 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
             let Ok(node) = Node::new(parts, (key, value)) else {
                 out_of_memory::<(K, V)>()
             };
-            match self.engine().replace_exact(self.guard(), old, node) {
+            match self.engine().replace_exact(self.guard(), parts, old, node) {
                 Ok(_) => return Ok(&old.value().1),
                 Err(node) => (key, value) = node.into_value(),
             }
@@ -417,7 +417,7 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
             if !f(k, v) {
                 return Err((k, v));
             }
-            if self.engine().remove_exact(self.guard(), node) {
+            if self.engine().remove_exact(self.guard(), parts, node) {
                 return Ok(Some((k, v)));
             }
         }

@@ -83,7 +83,7 @@ impl Collector {
     #[inline]
     pub fn guard(&self) -> Guard<'_> {
         let local = self.shared.seize.enter();
-        match thread::stripe() {
+        match thread::number() {
             Some(stripe) => Guard {
                 collector: self,
                 entered: Entered::ByThread(local),

@@ -5,10 +5,13 @@
 //! is made after `seize`'s, so it is destroyed before; a guard that finds it gone knows that its
 //! own slot is no longer safe to touch.
 
+use core::cell::Cell;
+
 use crate::sync::{AtomicUsize, Ordering};
 
 struct Mark {
-    stripe: usize,
+    /// This thread's number, from 1; 0 before it has one.
+    number: Cell<usize>,
 }
 
 // Without a destructor the thread-local would never count as gone.
@@ -17,20 +20,25 @@ impl Drop for Mark {
 }
 
 std::thread_local! {
-    static MARK: Mark = Mark {
-        stripe: {
-            static NEXT: AtomicUsize = AtomicUsize::new(0);
-            // Ordering: Relaxed; any number will do.
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        },
-    };
+    static MARK: Mark = const { Mark { number: Cell::new(0) } };
 }
 
-/// This thread's number, counted from the process's start; `None` once the thread's locals are
-/// being destroyed.
+/// This thread's number; `None` once the thread's locals are being destroyed.
 #[inline]
-pub(super) fn stripe() -> Option<usize> {
-    MARK.try_with(|mark| mark.stripe).ok()
+pub(super) fn number() -> Option<usize> {
+    MARK.try_with(|mark| match mark.number.get() {
+        0 => new_number(mark),
+        number => number,
+    })
+    .ok()
+}
+
+#[cold]
+fn new_number(mark: &Mark) -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    // Ordering: Relaxed; any number will do.
+    mark.number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+    mark.number.get()
 }
 
 /// Whether the thread's locals are being destroyed.

@@ -34,6 +34,8 @@ struct Shared {
     state: SpinLock<State>,
     #[cfg(nulls_loom)]
     state: std::sync::Mutex<State>,
+    #[cfg(nulls_loom)]
+    order: crate::sync::AtomicUsize,
 }
 
 #[derive(Default)]
@@ -78,6 +80,13 @@ impl State {
 }
 
 impl Shared {
+    /// Has loom try both orders of entering and retiring, of which it would otherwise see nothing.
+    #[cfg(nulls_loom)]
+    fn let_others_go_first(&self) {
+        // Ordering: Relaxed, so that it adds no happens-before edge.
+        self.order.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn with_state<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
         #[cfg(not(nulls_loom))]
         return f(&mut self.state.lock());
@@ -108,7 +117,11 @@ impl Collector {
         #[cfg(nulls_loom)]
         let state = std::sync::Mutex::new(state);
         Self {
-            shared: Arc::new(Shared { state }),
+            shared: Arc::new(Shared {
+                state,
+                #[cfg(nulls_loom)]
+                order: crate::sync::AtomicUsize::new(0),
+            }),
         }
     }
 
@@ -119,6 +132,8 @@ impl Collector {
 
     /// Enters a read section on every table that shares this collector.
     pub fn guard(&self) -> Guard<'_> {
+        #[cfg(nulls_loom)]
+        self.shared.let_others_go_first();
         let ticket = self.shared.with_state(|state| {
             let ticket = state.next_ticket;
             state.next_ticket += 1;
@@ -233,6 +248,8 @@ unsafe impl Reclaim for Guard<'_> {
             // SAFETY: by the caller.
             unsafe { R::reclaim(object.cast()) };
         }
+        #[cfg(nulls_loom)]
+        self.collector.shared.let_others_go_first();
         // Ordering: SeqCst pairs with the fence in `guard`.
         fence(Ordering::SeqCst);
         self.collector.shared.with_state(|state| {

@@ -179,7 +179,7 @@ impl<'m, T, G: Pin> NullsHashTableRef<'m, T, G> {
             let Ok(node) = Node::new(parts, value) else {
                 out_of_memory::<T>()
             };
-            match engine.replace_exact(guard, old, node) {
+            match engine.replace_exact(guard, parts, old, node) {
                 Ok(_) => return Ok(old.value()),
                 Err(node) => value = node.into_value(),
             }

@@ -1,0 +1,58 @@
+use nulls::{Collector, NullsHashMap, NullsHashMapRef};
+
+use super::{Hasher, Session, Table, hasher};
+
+pub struct Nulls(NullsHashMap<u64, u64, Hasher>);
+
+impl Nulls {
+    /// On a collector of the caller's, whose batch size is in question.
+    pub fn with_collector(capacity: usize, collector: Collector) -> Self {
+        Self(
+            NullsHashMap::builder()
+                .collector(collector)
+                .hasher(hasher())
+                .capacity(capacity)
+                .build(),
+        )
+    }
+}
+
+pub struct Pinned<'t>(NullsHashMapRef<'t, u64, u64, Hasher>);
+
+impl Table for Nulls {
+    const NAME: &'static str = "nulls";
+    const PACKAGE: &'static str = "nulls";
+
+    type Session<'t> = Pinned<'t>;
+
+    fn with_capacity(capacity: usize) -> Self {
+        Self(NullsHashMap::with_capacity_and_hasher(capacity, hasher()))
+    }
+
+    #[inline]
+    fn pin(&self) -> Pinned<'_> {
+        Pinned(self.0.pin())
+    }
+}
+
+impl Session for Pinned<'_> {
+    #[inline]
+    fn get(&self, key: &u64) -> Option<u64> {
+        self.0.get(key).copied()
+    }
+
+    #[inline]
+    fn insert(&self, key: u64, value: u64) -> bool {
+        self.0.insert(key, value).is_none()
+    }
+
+    #[inline]
+    fn remove(&self, key: &u64) -> bool {
+        self.0.remove(key).is_some()
+    }
+
+    #[inline]
+    fn update(&self, key: u64) -> bool {
+        self.0.update(key, |value| value + 1).is_some()
+    }
+}

@@ -1,0 +1,46 @@
+use super::{Hasher, Session, Table, hasher};
+
+pub struct Papaya(papaya::HashMap<u64, u64, Hasher>);
+
+pub struct Pinned<'t>(papaya::HashMapRef<'t, u64, u64, Hasher, papaya::LocalGuard<'t>>);
+
+impl Table for Papaya {
+    const NAME: &'static str = "papaya";
+    const PACKAGE: &'static str = "papaya";
+
+    type Session<'t> = Pinned<'t>;
+
+    fn with_capacity(capacity: usize) -> Self {
+        Self(papaya::HashMap::with_capacity_and_hasher(
+            capacity,
+            hasher(),
+        ))
+    }
+
+    #[inline]
+    fn pin(&self) -> Pinned<'_> {
+        Pinned(self.0.pin())
+    }
+}
+
+impl Session for Pinned<'_> {
+    #[inline]
+    fn get(&self, key: &u64) -> Option<u64> {
+        self.0.get(key).copied()
+    }
+
+    #[inline]
+    fn insert(&self, key: u64, value: u64) -> bool {
+        self.0.insert(key, value).is_none()
+    }
+
+    #[inline]
+    fn remove(&self, key: &u64) -> bool {
+        self.0.remove(key).is_some()
+    }
+
+    #[inline]
+    fn update(&self, key: u64) -> bool {
+        self.0.update(key, |value| value + 1).is_some()
+    }
+}
