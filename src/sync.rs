@@ -62,6 +62,7 @@ mod modelled {
                     Self { loads, word }
                 }
 
+                #[allow(dead_code, reason = "some words are never loaded alone")]
                 pub(crate) fn load(&self, order: Ordering) -> $value {
                     self.count_load();
                     self.word.load(order)

@@ -33,8 +33,21 @@ pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, T> {
 pub(crate) struct Lines<L: Layout> {
     first: NonNull<Line<L>>,
     len: usize,
-    memory: NonNull<u8>,
-    memory_layout: MemoryLayout,
+    memory: Memory,
+}
+
+/// Zeroed memory, and how it is given back.
+enum Memory {
+    Heap {
+        start: NonNull<u8>,
+        layout: MemoryLayout,
+    },
+    #[cfg(all(
+        feature = "huge-pages",
+        target_os = "linux",
+        not(any(miri, nulls_loom))
+    ))]
+    Mapped(super::huge_pages::Mapping),
 }
 
 // SAFETY: owns its memory, and lines are reached through shared references by design; what entries
@@ -49,29 +62,18 @@ impl<L: Layout> Lines<L> {
     pub(crate) fn new(len: usize) -> Result<Self, AllocError> {
         debug_assert_ne!(len, 0);
         let line = MemoryLayout::new::<Line<L>>();
-        // Asked for with alignment 16 and aligned by hand: for larger alignments std's allocator
-        // does not use `calloc` but clears the memory itself, which takes most of a second
-        // a GiB.
         let size = line.size().checked_mul(len).ok_or(AllocError)?;
-        let size = size.checked_add(line.align()).ok_or(AllocError)?;
-        let memory_layout = MemoryLayout::from_size_align(size, 16).map_err(|_| AllocError)?;
-        // SAFETY: the size is not zero.
-        let memory = NonNull::new(unsafe { alloc_zeroed(memory_layout) }).ok_or(AllocError)?;
-        let padding = memory.as_ptr().align_offset(line.align());
-        debug_assert!(padding <= line.align());
-        // SAFETY: `padding` is at most the alignment, which was added to the size.
-        let first = unsafe { memory.add(padding) }.cast::<Line<L>>();
+        let (memory, start) = Memory::zeroed(size, line.align())?;
+        let first = start.cast::<Line<L>>();
         #[cfg(nulls_loom)]
         for i in 0..len {
-            // SAFETY: in bounds; loom's atomics are objects of its own and cannot be all zeros.
-            unsafe { first.add(i).write(Line::new_for_loom()) };
+            // SAFETY: below `len`, so inside the allocation.
+            let line = unsafe { first.add(i) };
+            // SAFETY: the memory is this function's; loom's atomics are objects of its own and
+            // cannot be all zeros.
+            unsafe { line.write(Line::new_for_loom()) };
         }
-        Ok(Self {
-            first,
-            len,
-            memory,
-            memory_layout,
-        })
+        Ok(Self { first, len, memory })
     }
 
     #[inline]
@@ -85,7 +87,7 @@ impl<L: Layout> Lines<L> {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.memory_layout.size()
+        self.memory.bytes()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = NonNull<Line<L>>> {
@@ -95,14 +97,60 @@ impl<L: Layout> Lines<L> {
     }
 }
 
-impl<L: Layout> Drop for Lines<L> {
+impl Memory {
+    /// `size` zeroed bytes (at least one), and where they begin, which is a multiple of `align`.
+    ///
+    /// They are asked for with alignment 16 and aligned by hand: for larger alignments std's
+    /// allocator does not use `calloc` but clears the memory itself, which takes most of a second a
+    /// GiB.
+    fn zeroed(size: usize, align: usize) -> Result<(Self, NonNull<u8>), AllocError> {
+        #[cfg(all(
+            feature = "huge-pages",
+            target_os = "linux",
+            not(any(miri, nulls_loom))
+        ))]
+        if size >= super::huge_pages::SIZE {
+            let (mapping, start) = super::huge_pages::map(size)?;
+            return Ok((Self::Mapped(mapping), start));
+        }
+        let padded = size.checked_add(align).ok_or(AllocError)?;
+        let layout = MemoryLayout::from_size_align(padded, 16).map_err(|_| AllocError)?;
+        // SAFETY: the size is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(AllocError)?;
+        let padding = start.as_ptr().align_offset(align);
+        debug_assert!(padding <= align);
+        // SAFETY: `padding` is at most the alignment, which was added to the size.
+        let aligned = unsafe { start.add(padding) };
+        Ok((Self::Heap { start, layout }, aligned))
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Heap { layout, .. } => layout.size(),
+            #[cfg(all(
+                feature = "huge-pages",
+                target_os = "linux",
+                not(any(miri, nulls_loom))
+            ))]
+            Self::Mapped(mapping) => mapping.bytes(),
+        }
+    }
+}
+
+impl Drop for Memory {
     fn drop(&mut self) {
-        // Lines are atomic words: nothing to drop but under loom, whose bookkeeping may stay with
-        // the model.
-        //
-        // SAFETY: allocated in `new` with this layout; whoever drops the lines has shown that
-        // nobody reads them.
-        unsafe { dealloc(self.memory.as_ptr(), self.memory_layout) };
+        // Lines are atomic words: nothing to drop. (Under loom their bookkeeping may stay behind.)
+        match self {
+            // SAFETY: allocated in `zeroed` with this layout; whoever drops the lines has shown
+            // that nobody reads them.
+            Self::Heap { start, layout } => unsafe { dealloc(start.as_ptr(), *layout) },
+            #[cfg(all(
+                feature = "huge-pages",
+                target_os = "linux",
+                not(any(miri, nulls_loom))
+            ))]
+            Self::Mapped(_) => {}
+        }
     }
 }
 

@@ -42,6 +42,12 @@ mod chain;
 mod count;
 mod grow;
 mod hash;
+#[cfg(all(
+    feature = "huge-pages",
+    target_os = "linux",
+    not(any(miri, nulls_loom))
+))]
+mod huge_pages;
 mod layout;
 mod line;
 mod memory;
