@@ -270,6 +270,7 @@ impl<'a, L: Layout> Bucket<'a, L> {
     /// lines go.
     pub(super) fn clear_tags(&mut self) {
         let mut overflow = self.lines().skip(1);
+        let mut next = overflow.next();
         for line in self.lines().skip(1) {
             line.store_meta(Meta::EMPTY);
         }
@@ -279,7 +280,6 @@ impl<'a, L: Layout> Bucket<'a, L> {
         // The link first, has-link after it; the lines are given back last, each when the next one
         // is known.
         self.store(self.home, Meta::EMPTY.locked());
-        let mut next = overflow.next();
         while let Some(line) = next {
             next = overflow.next();
             self.array.pool.give_back(line);

@@ -118,7 +118,13 @@ impl<L: Layout> Table<L> {
     fn finish_migration<G: Reclaim>(&self, guard: &G, root: &Array<L>) -> Result<(), AllocError> {
         // One pass over all buckets waits for each one's lock, so afterwards every bucket has moved
         // or has failed to for want of memory.
-        self.move_some(guard, root, root.buckets())
+        self.move_some(guard, root, root.buckets())?;
+        // The count may be short of a mover that has not come to count what it moved. This thread
+        // has seen *moved* in every bucket, and need not wait for it.
+        if let Some(next) = root.next() {
+            self.swing_root(guard, root, next);
+        }
+        Ok(())
     }
 
     /// Moves up to `count` buckets from the cursor on.

@@ -82,24 +82,25 @@ impl Collector {
     /// than that: one guard held keeps everything removed since from being freed.
     #[inline]
     pub fn guard(&self) -> Guard<'_> {
-        let local = self.shared.seize.enter();
-        match thread::number() {
-            Some(stripe) => Guard {
-                collector: self,
-                entered: Entered::ByThread(local),
-                stripe,
-            },
-            None => self.guard_of_ending_thread(local),
+        if thread::is_ending() {
+            return self.guard_of_ending_thread();
+        }
+        // In this order, see `thread`.
+        let entered = Entered::ByThread(self.shared.seize.enter());
+        Guard {
+            collector: self,
+            entered,
+            stripe: thread::number(),
         }
     }
 
     /// A destructor of thread-local storage may use a table, but not this thread's slot any more.
     #[cold]
-    fn guard_of_ending_thread<'c>(&'c self, local: seize::LocalGuard<'c>) -> Guard<'c> {
-        drop(local);
+    fn guard_of_ending_thread(&self) -> Guard<'_> {
+        let entered = Entered::ByItself(self.shared.seize.enter_owned());
         Guard {
             collector: self,
-            entered: Entered::ByItself(self.shared.seize.enter_owned()),
+            entered,
             stripe: 0,
         }
     }

@@ -143,19 +143,16 @@ impl TableCollector {
         }
     }
 
-    pub(crate) fn given(collector: Collector) -> Self {
+    pub(crate) fn new(collector: Collector) -> Self {
         Self {
             collector: AtomicPtr::new(Box::into_raw(Box::new(collector))),
             given: true,
         }
     }
 
-    /// For a copy of the table: the same collector if it was given, otherwise none yet.
-    pub(crate) fn clone_shared(&self) -> Self {
-        match self.get() {
-            Some(collector) if self.given => Self::given(collector.clone()),
-            _ => Self::unset(),
-        }
+    /// The collector, if it was given: it may be given to other tables too.
+    pub(crate) fn given(&self) -> Option<&Collector> {
+        self.get().filter(|_| self.given)
     }
 
     /// The collector; made now if there is none yet.
@@ -172,7 +169,7 @@ impl TableCollector {
         // Ordering: Acquire pairs with the Release of the compare-exchange in `make`; with Relaxed
         // the pointer could be seen before the collector behind it.
         let collector = self.collector.load(Ordering::Acquire);
-        // SAFETY: null, or a box leaked by `make` or `given`, which lives until `drop` has `&mut
+        // SAFETY: null, or a box leaked by `make` or `new`, which lives until `drop` has `&mut
         // self`.
         unsafe { collector.as_ref() }
     }
@@ -205,7 +202,7 @@ impl Drop for TableCollector {
         // Ordering: Relaxed; `&mut self` means that every other access has happened before.
         let collector = self.collector.load(Ordering::Relaxed);
         if !collector.is_null() {
-            // SAFETY: a box leaked by `make` or `given`, and nobody can borrow it any more.
+            // SAFETY: a box leaked by `make` or `new`, and nobody can borrow it any more.
             drop(unsafe { Box::from_raw(collector) });
         }
     }

@@ -103,7 +103,7 @@ impl<T> NullsHashTable<T> {
             engine: Table::new(options.shift, options.growth),
             collector: options
                 .collector
-                .map_or_else(TableCollector::unset, TableCollector::given),
+                .map_or_else(TableCollector::unset, TableCollector::new),
         };
         let allocated = table.engine.preallocate(options.capacity);
         assert!(
@@ -165,13 +165,20 @@ impl<T> NullsHashTable<T> {
         );
     }
 
-    /// An empty table of the same kind: same shift and growth policy, same collector if it was
-    /// given one.
+    /// An empty table of the same kind, with room for as many entries: same shift and growth policy,
+    /// same collector if it was given one.
     pub(crate) fn clone_empty(&self) -> Self {
-        Self {
-            engine: Table::new(self.engine.shift(), self.engine.growth()),
-            collector: self.collector.clone_shared(),
-        }
+        let growth = self.engine.growth();
+        Self::from_options(Options {
+            capacity: if growth == Growth::Fixed {
+                self.capacity()
+            } else {
+                self.len()
+            },
+            collector: self.collector.given().cloned(),
+            growth,
+            shift: self.engine.shift(),
+        })
     }
 
     pub(crate) fn collector(&self) -> &TableCollector {
