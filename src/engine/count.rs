@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use super::memory::try_box;
 use crate::sync::{AtomicIsize, AtomicPtr, CachePadded, Ordering};
 
-const STRIPES: usize = if cfg!(nulls_loom) { 1 } else { 16 };
+const STRIPES: usize = if cfg!(nulls_loom) { 2 } else { 16 };
 
 type Stripes = [CachePadded<AtomicIsize>; STRIPES];
 

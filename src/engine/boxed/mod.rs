@@ -98,7 +98,7 @@ unsafe impl<T> Layout for Boxed<T> {
 
     #[cfg(nulls_loom)]
     fn new_slots() -> Self::Slots {
-        core::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()))
+        core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut()))
     }
 
     unsafe fn stored_bits(slots: &Self::Slots, slot: usize) -> StoredBits {
