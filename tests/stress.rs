@@ -4,6 +4,7 @@
 //! Sizes are for a few seconds in all. The seeds are fixed and printed; what the scheduler does is not.
 
 #![cfg(all(feature = "std", not(nulls_loom)))]
+#![allow(clippy::std_instead_of_alloc, reason = "a test is a program of std")]
 #![allow(clippy::too_many_lines, reason = "threads that share what they borrow")]
 
 mod common;
@@ -137,6 +138,74 @@ fn permanent_keys_are_found_among_churn_for_long() {
             permanent_among_churn(kind, 8, 200_000, &rng);
         });
     }
+}
+
+/// All keys come and go, each time under another value, so that lines come and go at all places of the chains. What
+/// was there before an iteration and is still there after it was met once; nothing was met twice.
+fn each_insertion_is_met_once(kind: &Kind, keys: u64, rounds: usize, rng: &Rng) {
+    let map: Map<u64, u64> = kind.map();
+    let writers = 2;
+    let left = AtomicU64::new(writers);
+    thread::scope(|s| {
+        for n in 0..writers {
+            let (map, left, mut rng) = (&map, &left, rng.fork(n));
+            s.spawn(move || {
+                for i in 0..rounds as u64 {
+                    // Each writer has its keys, so it knows what happens to them.
+                    let key = rng.below(keys / writers) * writers + n;
+                    let m = map.pin();
+                    if m.remove(&key).is_none() {
+                        assert_eq!(m.insert(key, i), None);
+                    }
+                }
+                left.fetch_sub(1, Ordering::Release);
+            });
+        }
+        for _ in 0..2 {
+            let (map, left) = (&map, &left);
+            s.spawn(move || {
+                let values = |before: &mut Vec<Option<u64>>| {
+                    before.clear();
+                    let m = map.pin();
+                    before.extend((0..keys).map(|key| m.get(&key).copied()));
+                };
+                let (mut before, mut after, mut met) = (Vec::new(), Vec::new(), Vec::new());
+                let mut last = false;
+                while !last {
+                    last = left.load(Ordering::Acquire) == 0;
+                    values(&mut before);
+                    met.clear();
+                    met.extend(map.pin().iter().map(|(&key, &value)| (key, value)));
+                    values(&mut after);
+                    met.sort_unstable();
+                    assert!(
+                        met.windows(2).all(|pair| pair[0] != pair[1]),
+                        "an entry was met twice: {met:?}"
+                    );
+                    for ((key, before), after) in (0..).zip(&before).zip(&after) {
+                        if let Some(value) = before.filter(|_| before == after) {
+                            let there = met.binary_search(&(key, value)).is_ok();
+                            assert!(there, "{key} was there and was not met: {met:?}");
+                        }
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn an_iteration_meets_each_entry_once_among_churn() {
+    let rng = Rng::new(0x5eed_0029);
+    for_kinds(small_kinds(), |kind| {
+        // The more lines change hands under an iteration's feet, the better: four buckets do most of it.
+        let rounds = rounds(if kind.growth == Growth::Fixed {
+            600_000
+        } else {
+            20_000
+        });
+        each_insertion_is_met_once(kind, KEYS, rounds, &rng);
+    });
 }
 
 // ---- growth ----

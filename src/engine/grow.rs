@@ -18,7 +18,7 @@ use super::layout::Layout;
 use super::memory::AllocError;
 use super::{Growth, Table};
 use crate::reclaim::Reclaim;
-use crate::sync::Ordering;
+use crate::sync::{Backoff, Ordering};
 
 /// Buckets that one writing call moves at most.
 pub(crate) const MOVE_BATCH: usize = if cfg!(nulls_loom) { 1 } else { 32 };
@@ -188,6 +188,7 @@ impl<L: Layout> Table<L> {
         let wanted = buckets_for(entries)
             .checked_next_power_of_two()
             .ok_or(AllocError)?;
+        let backoff = Backoff::new();
         loop {
             let Some(root) = self.root(guard) else {
                 self.install_root(wanted)?;
@@ -195,6 +196,8 @@ impl<L: Layout> Table<L> {
             };
             if root.next().is_some() {
                 self.finish_migration(guard, root)?;
+                // Every bucket has moved, but another mover may still have to say so.
+                backoff.snooze();
             } else if root.buckets() >= wanted || self.growth == Growth::Fixed {
                 return Ok(());
             } else {
