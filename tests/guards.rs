@@ -251,40 +251,43 @@ fn what_a_thread_left_behind_goes_with_the_collector() {
 
 // ---- guards that never end ----
 
-/// A forgotten guard keeps what is removed from then on. It breaks nothing, and nothing is dropped twice.
+/// A forgotten guard keeps what is removed from then on, as long as its thread lives; then it ends
+/// the process, as its slot would go to another thread with it.
 #[test]
-fn a_forgotten_guard_only_leaks() {
-    let ledger = Ledger::new();
-    let collector = prompt();
-    let map = map_on(&collector);
-    for key in 0..100 {
-        map.pin().insert(key, ledger.make());
+#[cfg(target_os = "linux")]
+#[cfg_attr(miri, ignore = "starts a process")]
+fn a_forgotten_guard_leaks_and_aborts_at_the_end_of_its_thread() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let test = "a_forgotten_guard_leaks_and_aborts_at_the_end_of_its_thread";
+    if is_child(test) {
+        let thread = thread::spawn(|| {
+            let ledger = Ledger::new();
+            let collector = prompt();
+            let map = map_on(&collector);
+            map.pin().insert(1, ledger.make());
+            core::mem::forget(map.pin());
+            map.pin().remove(&1);
+            assert_eq!(ledger.dropped(), 0);
+            println!("forgotten");
+        });
+        drop(thread.join());
+        println!("survived");
+        return;
     }
-    core::mem::forget(map.pin());
-    core::mem::forget(collector.guard());
-    thread::scope(|s| {
-        for n in 0..2 {
-            let (map, ledger) = (&map, &ledger);
-            s.spawn(move || {
-                core::mem::forget(map.pin());
-                for key in (n * 50..n * 50 + 40).rev() {
-                    assert!(map.pin().remove(&key).is_some());
-                    map.pin().insert(1000 + key, ledger.make());
-                }
-                map.reserve(1000);
-            });
-        }
-    });
-    assert_eq!((map.len(), map.pin().iter().count()), (100, 100));
-    assert_eq!(ledger.dropped(), 0);
-    ledger.assert_none_dropped_twice();
-    drop(map);
-    drop(collector);
-    ledger.assert_none_dropped_twice();
+    let output = run_child(test, test);
+    let said = String::from_utf8_lossy(&output.stdout);
     assert!(
-        ledger.dropped() >= 100,
-        "what was in the map is dropped with it"
+        said.contains("forgotten") && !said.contains("survived"),
+        "{}",
+        everything(&output)
     );
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("a guard outlives its thread"),
+        "{}",
+        everything(&output)
+    );
+    assert_eq!(output.status.signal(), Some(6), "{}", everything(&output));
 }
 
 #[test]

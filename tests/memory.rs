@@ -1,6 +1,11 @@
 //! What is allocated and given back, and what happens when the allocator refuses.
 
-#![cfg(all(feature = "std", not(miri), not(nulls_loom)))]
+#![cfg(all(
+    feature = "std",
+    target_pointer_width = "64",
+    not(miri),
+    not(nulls_loom)
+))]
 #![allow(
     clippy::result_large_err,
     reason = "values are large to be told from everything else"

@@ -131,7 +131,7 @@ fn permanent_keys_are_found_among_churn() {
 #[test]
 #[ignore = "the same for minutes"]
 fn permanent_keys_are_found_among_churn_for_long() {
-    for seed in 0..40 {
+    for seed in 0..4 {
         let rng = Rng::new(0x5eed_0021 + seed);
         for_kinds(Kind::all(), |kind| {
             permanent_among_churn(kind, 120, 50_000, &rng);
@@ -556,16 +556,6 @@ fn each_value_is_removed_once() {
                                 if let Ok(Some((_, &old))) = m.remove_if(&key, |_, v| v % 2 == 0) {
                                     assert!(old % 2 == 0);
                                     gone(old);
-                                }
-                            }
-                            7 => {
-                                let mut refused = Vec::new();
-                                // Whether what `retain` refused was still there is not known: it is not counted.
-                                if i % 64 == 0 {
-                                    m.retain(|_, &v| {
-                                        refused.push(v);
-                                        true
-                                    });
                                 }
                             }
                             _ => {

@@ -176,8 +176,8 @@ impl<'a, L: Layout> Bucket<'a, L> {
         self.store(place.line, meta);
     }
 
-    /// Clears the tag of a place that holds no entry any more (I1: entry first, tag second), and
-    /// lets overflow lines go that the chain no longer needs.
+    /// Clears the tag of a place that holds no entry any more (I1: entry first, tag second), and lets
+    /// overflow lines go that the chain no longer needs.
     #[inline]
     pub(super) fn clear_tag(&mut self, place: Place<'a, L>) {
         let meta = self.meta_of(place.line).without_tag(place.slot);
@@ -189,7 +189,7 @@ impl<'a, L: Layout> Bucket<'a, L> {
             place.line.store_meta(meta);
         }
         if self.meta.has_link() {
-            self.unlink_spare();
+            self.unlink_spare(place.line);
         }
     }
 
@@ -197,6 +197,15 @@ impl<'a, L: Layout> Bucket<'a, L> {
     #[inline]
     pub(super) fn free_place(&self) -> Option<Place<'a, L>> {
         self.find_place(|meta| meta.free(L::SLOTS), Some)
+    }
+
+    /// A free place in the home line or the one behind it. In a chain that is only ever filled, as by
+    /// a mover, no other line has one.
+    pub(super) fn free_place_in_front(&self) -> Option<Place<'a, L>> {
+        self.lines().take(2).find_map(|line| {
+            let slot = self.meta_of(line).free(L::SLOTS).next()?;
+            Some(Place { line, slot })
+        })
     }
 
     /// Promises a line of the array's pool.
@@ -225,30 +234,34 @@ impl<'a, L: Layout> Bucket<'a, L> {
         Place { line, slot: 0 }
     }
 
-    /// Unlinks each empty overflow line while the others have two free slots (1.1). A line that had
-    /// to stay would cost every miss of the bucket a second line for good; one free slot less
-    /// and a key that comes and goes would take and give a line each time.
+    /// Unlinks an empty overflow line if the others have two free slots (1.1). A line that had to stay
+    /// would cost every miss of the bucket a second line for good; with one free slot less, a key
+    /// that comes and goes would take and give a line each time.
+    ///
+    /// Called after a tag in `changed` was cleared. So before that either no line was empty, or the
+    /// others had less than two free slots: three of them in other lines than an empty one mean that
+    /// there is none to look for, unless it is `changed`. That keeps this short in a long chain whose
+    /// entries go one after the other.
     #[cold]
     #[inline(never)]
-    fn unlink_spare(&mut self) {
-        loop {
-            let mut free_slots = 0;
-            let mut spare = None;
-            let mut before = self.home;
-            for line in self.lines() {
-                let meta = self.meta_of(line);
+    fn unlink_spare(&mut self, changed: &Line<L>) {
+        let is_empty = |meta: Meta| meta.occupied(L::SLOTS).is_empty();
+        let changed_is_home = core::ptr::eq(changed, self.home);
+        let may_be_there = !changed_is_home && is_empty(changed.meta());
+        let mut free_slots = 0;
+        let mut spare = None;
+        let mut before = self.home;
+        for line in self.lines() {
+            let meta = self.meta_of(line);
+            if spare.is_none() && !core::ptr::eq(line, self.home) && is_empty(meta) {
+                spare = Some((before, line));
+            } else {
                 free_slots += meta.free(L::SLOTS).len();
-                if spare.is_none()
-                    && !core::ptr::eq(line, self.home)
-                    && meta.occupied(L::SLOTS).is_empty()
-                {
-                    spare = Some((before, line));
-                }
-                before = line;
             }
             match spare {
-                Some((before, line)) if free_slots >= L::SLOTS + 2 => self.unlink(before, line),
-                _ => return,
+                Some((before, line)) if free_slots >= 2 => return self.unlink(before, line),
+                None if free_slots >= 3 && !may_be_there => return,
+                _ => before = line,
             }
         }
     }

@@ -143,7 +143,8 @@ impl<L: Layout> Table<L> {
         let mut moved = 0;
         let mut result = Ok(());
         prefetch_bucket(root, start);
-        for index in start..start.wrapping_add(count) {
+        for i in 0..count {
+            let index = start.wrapping_add(i);
             prefetch_bucket(root, index.wrapping_add(1));
             match move_bucket(root, next, index & root.mask() as usize) {
                 Ok(did) => moved += usize::from(did),
@@ -196,7 +197,7 @@ impl<L: Layout> Table<L> {
             };
             if root.next().is_some() {
                 self.finish_migration(guard, root)?;
-                // Every bucket has moved, but another mover may still have to say so.
+                // Another mover may still have to count what it has moved.
                 backoff.snooze();
             } else if root.buckets() >= wanted || self.growth == Growth::Fixed {
                 return Ok(());
@@ -234,7 +235,7 @@ fn move_bucket<L: Layout>(
         let target = bits.home(new.mask() & !old.mask()) | index;
         let mut to = Bucket::of_mover(new, target);
         let free = to
-            .free_place()
+            .free_place_in_front()
             .unwrap_or_else(|| to.add_line(&mut reserved));
         to.set_tag(free, tag);
         // SAFETY: #1 as above; #2 the place was free and is tagged, in a bucket of this mover's.

@@ -64,6 +64,12 @@ impl Meta {
         self.0 & (MOVED | LINK) == 0
     }
 
+    /// Whether a home line with this word has no entries, here, behind it or in the next array.
+    #[inline]
+    pub(crate) const fn is_empty_bucket(self) -> bool {
+        self.0 & !LOCK == 0
+    }
+
     #[inline]
     pub(crate) const fn locked(self) -> Self {
         Self(self.0 | LOCK)

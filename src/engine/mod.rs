@@ -216,6 +216,10 @@ impl<L: Layout> Drop for Table<L> {
 ///
 /// The caller has exclusive access to the table and does not use the bucket again.
 unsafe fn drop_bucket<L: Layout>(array: &Array<L>, index: usize) {
+    if array.bucket(index).meta().is_empty_bucket() {
+        // Not touched: pages of a sparse array that were never written stay without memory.
+        return;
+    }
     let Ok(bucket) = bucket::Bucket::lock_in(array, index) else {
         return;
     };

@@ -65,10 +65,14 @@ impl<L: Layout> Table<L> {
     pub(super) fn stop<'g, G: Reclaim>(
         &self,
         guard: &'g G,
-        cursor: &Cursor,
+        cursor: &mut Cursor,
     ) -> Option<Stop<'g, L>> {
         let first = cursor.next?;
-        let mut array = self.root(guard)?;
+        let Some(mut array) = self.root(guard) else {
+            // Done for good, even if there is an array the next time.
+            cursor.next = None;
+            return None;
+        };
         let mut last = u64::MAX;
         loop {
             // A bucket's index has its bits where the position has them in reverse.

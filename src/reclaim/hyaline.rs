@@ -9,7 +9,6 @@ use core::fmt;
 use core::panic::AssertUnwindSafe;
 use core::ptr::NonNull;
 use std::panic::catch_unwind;
-use std::process::abort;
 
 use alloc::sync::Arc;
 
@@ -22,6 +21,13 @@ use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 /// see `benches/record/batch-size.csv`, written by the program of the same name.
 const BATCH_SIZE: usize = 512;
 
+/// The largest batch: more would only hold memory back.
+const MAX_BATCH_SIZE: usize = 1 << 16;
+
+/// With how many empty entries an array is retired, so that it leaves at once if no more guards are
+/// active than these.
+const FILL: usize = 128;
+
 /// Destructors that panicked in a deferred drop, process-wide: `seize` gives a reclaimer no
 /// context.
 static CAUGHT_PANICS: AtomicU64 = AtomicU64::new(0);
@@ -33,7 +39,8 @@ static CAUGHT_PANICS: AtomicU64 = AtomicU64::new(0);
 /// size.
 ///
 /// Cloning is cheap and gives the same collector. What is still waiting is freed when the last
-/// clone, table and guard have gone.
+/// clone, table and guard have gone; so a value that owns one of them must not wait in it, since
+/// such a cycle is never freed.
 ///
 /// # Examples
 ///
@@ -90,7 +97,7 @@ impl Collector {
         Guard {
             collector: self,
             entered,
-            stripe: thread::number(),
+            stripe: thread::guard_made(),
         }
     }
 
@@ -140,8 +147,8 @@ pub struct CollectorBuilder {
 }
 
 impl CollectorBuilder {
-    /// How many removed entries a thread gathers before it hands them over (512 by default; 0
-    /// counts as 1).
+    /// How many removed entries a thread gathers before it hands them over (512 by default;
+    /// between 1 and 65,536).
     ///
     /// Handing over costs a system call, so small batches make removals dear; up to one batch a
     /// thread and collector waits without limit of time. When more guards are active than a
@@ -149,7 +156,7 @@ impl CollectorBuilder {
     /// threads.
     #[must_use]
     pub fn batch_size(mut self, entries: usize) -> Self {
-        self.batch_size = entries.max(1);
+        self.batch_size = entries.clamp(1, MAX_BATCH_SIZE);
         self
     }
 
@@ -176,11 +183,12 @@ impl CollectorBuilder {
 /// std::thread::scope(|s| s.spawn(move || drop(guard)));
 /// ```
 ///
-/// # Panics
+/// # Aborts
 ///
-/// A guard that is kept in thread-local storage and dropped after this crate's own mark on the
-/// thread has gone aborts the process: `seize` may have given the thread's slot to another thread
-/// by then.
+/// A guard that is not dropped by the time its thread ends aborts the process: it was forgotten
+/// (`mem::forget`), or is kept in thread-local storage that is destroyed after this crate's own
+/// mark on the thread. Its slot would go to another thread with it. (A guard made inside such
+/// storage's destructor is fine.)
 pub struct Guard<'c> {
     collector: &'c Collector,
     entered: Entered<'c>,
@@ -241,8 +249,8 @@ impl Guard<'_> {
 }
 
 // SAFETY: `seize` keeps the module's contract, for loads that go through its `protect` and objects
-// given to `defer_retire`; a guard whose slot is gone aborts instead of entering, leaving or
-// retiring.
+// given to `defer_retire`, as long as the guard's slot is its own: a thread's slot is while any guard
+// of the thread is alive (see `thread`), and a guard that entered by itself owns its slot.
 unsafe impl Reclaim for Guard<'_> {
     #[inline]
     fn protect<T>(&self, pointer: &AtomicPtr<T>) -> *mut T {
@@ -257,7 +265,6 @@ unsafe impl Reclaim for Guard<'_> {
 
     #[inline]
     unsafe fn retire<R: Retired>(&self, object: NonNull<R>) {
-        self.assert_slot_is_ours();
         // SAFETY: by the caller.
         unsafe { self.defer(object) };
     }
@@ -265,7 +272,8 @@ unsafe impl Reclaim for Guard<'_> {
     unsafe fn retire_at_once<R: Retired>(&self, object: NonNull<R>) {
         // SAFETY: by the caller.
         unsafe { self.retire(object) };
-        for _ in 0..self.collector.shared.batch_size {
+        // A batch leaves when it has an entry for each active guard.
+        for _ in 0..self.collector.shared.batch_size.min(FILL) {
             // SAFETY: `Nothing` may be reclaimed through any pointer, any number of times.
             unsafe { self.defer(NonNull::<Nothing>::dangling()) };
         }
@@ -278,19 +286,13 @@ unsafe impl Reclaim for Guard<'_> {
     }
 }
 
-impl Guard<'_> {
-    #[inline]
-    fn assert_slot_is_ours(&self) {
-        if matches!(self.entered, Entered::ByThread(_)) && thread::is_ending() {
-            abort();
-        }
-    }
-}
-
 impl Drop for Guard<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.assert_slot_is_ours();
+        // Before the fields, hence before the slot is left.
+        if matches!(self.entered, Entered::ByThread(_)) {
+            thread::guard_dropped();
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use std::hash::DefaultHasher;
 use std::process::{Command, Output};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use nulls::{Collector, Growth, NullsHashMap, NullsHashTable};
@@ -341,27 +341,34 @@ impl Drop for Counted {
 // ---- a watchdog ----
 
 /// Aborts the process unless it is dropped in time: for tests that would hang if they failed.
-pub(crate) struct Watchdog(Sender<()>);
+pub(crate) struct Watchdog {
+    sender: Sender<()>,
+    thread: Option<JoinHandle<()>>,
+}
 
 impl Watchdog {
     pub(crate) fn seconds(seconds: u64) -> Self {
         let (sender, receiver) = channel();
         let test = thread::current().name().unwrap_or("?").to_string();
-        thread::spawn(move || {
+        let watch = move || {
             let timeout = Duration::from_secs(seconds * if cfg!(miri) { 100 } else { 1 });
             if receiver.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout) {
                 eprintln!("{test} hangs");
                 std::process::abort();
             }
-        });
-        Self(sender)
+        };
+        Self {
+            sender,
+            thread: Some(thread::spawn(watch)),
+        }
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        // The watching thread has gone if this fails, which it does not before it is told.
-        let _ = self.0.send(());
+        // The watching thread is there until it is told, and does not panic.
+        ignore(self.sender.send(()));
+        ignore(self.thread.take().map(JoinHandle::join));
     }
 }
 

@@ -89,7 +89,7 @@ impl<T> Table<Boxed<T>> {
         sweep: &mut Sweep<'g, T>,
     ) -> Option<Interval> {
         let nodes = &mut sweep.nodes;
-        self.read_step(guard, &mut sweep.cursor, |line| match line {
+        let interval = self.read_step(guard, &mut sweep.cursor, |line| match line {
             Some((line, meta)) => {
                 nodes.extend(
                     meta.occupied(SLOTS)
@@ -97,7 +97,11 @@ impl<T> Table<Boxed<T>> {
                 );
             }
             None => nodes.clear(),
-        })
+        });
+        // They are taken from the end: the home line's first, so that `retain` empties a long chain
+        // from the front and finds each entry there.
+        nodes.reverse();
+        interval
     }
 }
 

@@ -167,7 +167,11 @@ impl<T> Table<Boxed<T>> {
     pub(crate) fn clear<G: Reclaim>(&self, guard: &G) {
         let mut cursor = Cursor::start();
         let mut nodes = Vec::new();
-        while let Some(stop) = self.stop(guard, &cursor) {
+        while let Some(stop) = self.stop(guard, &mut cursor) {
+            if stop.array.bucket(stop.index).meta().is_empty_bucket() {
+                cursor.advance(stop.interval);
+                continue;
+            }
             let Ok(mut bucket) = Bucket::lock_in(stop.array, stop.index) else {
                 continue;
             };
