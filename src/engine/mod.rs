@@ -83,7 +83,7 @@ pub enum Growth {
     #[default]
     Auto,
     /// Never: chains lengthen, as in the kernel's established table. What overflow lines it once
-    /// needed it keeps.
+    /// needed it keeps. Give such a table a capacity: without one it has four buckets for ever.
     Fixed,
 }
 

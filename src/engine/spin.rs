@@ -1,4 +1,4 @@
-//! A spin lock for sections of a few instructions. Taken last: whoever holds it takes no other lock
+//! A spin lock for sections of a few instructions (and, in a pool, now and then an allocation). Taken last: whoever holds it takes no other lock
 //! and runs no code of the caller's.
 
 use core::fmt;

@@ -44,7 +44,8 @@ impl<'m, T, G: Pin> NullsHashTableRef<'m, T, G> {
         self.guard.guard()
     }
 
-    /// The first entry of this hash that `eq` accepts.
+    /// The first entry of this hash that `eq` accepts. About once in 2^40 `eq` is asked of an entry
+    /// of another hash: it has to compare keys.
     ///
     /// # Complexity
     ///

@@ -90,7 +90,7 @@ unsafe impl<T: Send> Send for Table<Boxed<T>> {}
 unsafe impl<T: Send + Sync> Sync for Table<Boxed<T>> {}
 
 // SAFETY: #1 null pointers are valid, and six of them with two words are 64 bytes; #2 six slots, and
-// every method's indexing is checked; #3 a node's bits never change.
+// the indexing of these methods is checked; #3 a node's bits never change.
 unsafe impl<T> Layout for Boxed<T> {
     const SLOTS: usize = SLOTS;
 
