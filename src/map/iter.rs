@@ -10,7 +10,8 @@ use crate::table;
 ///
 /// Takes no lock and waits for nobody. Every entry that is there from the first call of `next` to
 /// the last is yielded exactly once, even while the map grows; one that comes, goes or is replaced
-/// meanwhile is yielded at most once, with either value.
+/// meanwhile is yielded at most once, with either value. A key that is removed and inserted again is
+/// another entry.
 pub struct Iter<'v, K, V> {
     pub(super) entries: table::Iter<'v, (K, V)>,
 }

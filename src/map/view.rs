@@ -24,7 +24,7 @@ use crate::table::{self, into_insert_error, out_of_memory};
 /// No closure runs under a lock, so it may do anything, with this map too. The price: an `FnMut`
 /// closure is run again when another writer changed the same key meanwhile, and cannot move a
 /// captured value out (clone or build it). `FnOnce` closures run at most once a call. If a closure
-/// panics, the map is as it was.
+/// panics, the map is as it was (after `retain`, as far as it had come).
 ///
 /// `Hash` runs before and `Drop` after any lock. Only `Eq` runs under a bucket's lock, where
 /// absence has to be proved: it must neither write to a table nor pin one of another collector. If

@@ -12,7 +12,8 @@ use crate::reclaim::Guard;
 ///
 /// Takes no lock and waits for nobody. Every entry that is there from the first call of `next` to
 /// the last is yielded exactly once, even while the table grows; one that comes, goes or is
-/// replaced meanwhile is yielded at most once, with either value.
+/// replaced meanwhile is yielded at most once, with either value. A key that is removed and inserted
+/// again is another entry.
 pub struct Iter<'v, T> {
     engine: &'v Table<Boxed<T>>,
     guard: &'v Guard<'v>,
