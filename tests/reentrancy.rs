@@ -163,6 +163,19 @@ fn a_closure_that_changes_its_own_key_runs_again() {
         });
         assert_eq!((removed, m.get(&1)), (Err((&1, &50)), Some(&50)));
 
+        // Gone while the closure ran: it was not this call that removed it.
+        let removed = m.remove_if(&1, |_, _| m.remove(&1).is_some());
+        assert_eq!((removed, map.len()), (Ok(None), 0));
+        m.insert(1, 50);
+        let once = first();
+        let outcome = m.compute(1, |found| {
+            assert_eq!(found.is_some(), once());
+            m.remove(&1);
+            Operation::Remove
+        });
+        assert_eq!((outcome, map.len()), (Compute::Aborted, 0));
+        m.insert(1, 50);
+
         // `get_or_insert_with` runs its closure once and takes the winner.
         let got = m.get_or_insert_with(2, || {
             m.insert(2, 60);

@@ -524,7 +524,7 @@ fn each_value_is_removed_once() {
                 };
                 s.spawn(move || {
                     for i in 0..each {
-                        let (key, value) = (rng.below(20), n * each + i);
+                        let (key, value) = (rng.below(4), n * each + i);
                         let m = map.pin();
                         let put = || inserted.fetch_add(1, Ordering::Relaxed);
                         match rng.below(10) {
