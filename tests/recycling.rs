@@ -279,12 +279,11 @@ fn changes_between_steps(growth: Growth, rounds: usize, rng: &Rng) {
                 t.insert(entry.0, entry);
             } else {
                 // All entries of a line, at times: the latest ones lie together.
-                let i = match others.rng.below(2) {
-                    0 => others.alive.len() - 1,
-                    _ => {
-                        let n = others.alive.len();
-                        others.rng.index(n)
-                    }
+                let n = others.alive.len();
+                let i = if others.rng.below(2) == 0 {
+                    n - 1
+                } else {
+                    others.rng.index(n)
                 };
                 let entry = others.alive.swap_remove(i);
                 assert!(t.remove(entry.0, |&found| found == entry).is_some());
