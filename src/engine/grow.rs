@@ -258,7 +258,7 @@ fn prefetch_bucket<L: Layout>(array: &Array<L>, index: usize) {
     }
 }
 
-#[cfg(all(test, not(nulls_loom)))]
+#[cfg(all(test, feature = "std", not(nulls_loom)))]
 mod tests {
     use super::*;
     use crate::engine::hash::{HashParts, StoredBits};

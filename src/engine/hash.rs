@@ -80,7 +80,7 @@ impl HashParts {
     }
 }
 
-#[cfg(all(test, not(nulls_loom)))]
+#[cfg(all(test, feature = "std", not(nulls_loom)))]
 mod tests {
     use super::*;
 

@@ -182,7 +182,7 @@ impl Iterator for Slots {
     }
 }
 
-#[cfg(all(test, not(nulls_loom)))]
+#[cfg(all(test, feature = "std", not(nulls_loom)))]
 mod tests {
     use super::*;
 

@@ -177,7 +177,7 @@ fn interval_length<L: Layout>(array: &Array<L>) -> u64 {
     }
 }
 
-#[cfg(all(test, not(nulls_loom)))]
+#[cfg(all(test, feature = "std", not(nulls_loom)))]
 mod tests {
     use super::super::boxed::Boxed;
     use super::*;

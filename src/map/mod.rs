@@ -196,7 +196,7 @@ impl<K, V, S> NullsHashMap<K, V, S> {
     }
 
     /// Makes room for `additional` entries more, finishing in this thread whatever migration that
-    /// takes. Does nothing on a map of fixed size.
+    /// takes. Of no effect on a map of fixed size that has its array.
     ///
     /// # Panics
     ///

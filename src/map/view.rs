@@ -29,7 +29,7 @@ use crate::table::{self, into_insert_error, out_of_memory};
 /// `Hash` runs before and `Drop` after any lock. Only `Eq` runs under a bucket's lock, where
 /// absence has to be proved: it must neither write to a table nor pin one of another collector. If
 /// it panics nothing is locked or changed; if it lies, keys are not found or found twice, and
-/// nothing worse.
+/// nothing worse (a call may go on as long as `Eq` goes on contradicting itself).
 ///
 /// # Progress
 ///

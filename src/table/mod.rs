@@ -203,7 +203,7 @@ impl<T> NullsHashTable<T> {
     }
 
     /// Makes room for `additional` entries more, finishing in this thread whatever migration that
-    /// takes. Does nothing on a table of fixed size.
+    /// takes. Of no effect on a table of fixed size that has its array.
     ///
     /// # Panics
     ///

@@ -236,7 +236,6 @@ fn slot_of<T>(place: Place<'_, Boxed<T>>) -> &AtomicPtr<Node<T>> {
     unsafe { place.line.slots.get_unchecked(place.slot) }
 }
 
-/// The node in a slot, for a reader.
 /// The first equal entry of a locked bucket.
 #[inline]
 fn find_locked<'g, T>(
