@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Checks `body` in every interleaving, and with every value that each load may return, within the usual bound.
+/// Checks `body` in every interleaving, and with every value that each load may return, within the
+/// usual bound.
 ///
 /// # Panics
 ///
@@ -76,7 +77,8 @@ impl Model {
 
 /// Runs `a` and `b` at the same time, each with `shared`.
 ///
-/// The calling thread only waits: switching to either then is no preemption, so neither comes first by default.
+/// The calling thread only waits: switching to either then is no preemption, so neither comes first
+/// by default.
 pub fn both<T: Clone + 'static, A: 'static, B: 'static>(
     shared: &T,
     a: impl FnOnce(&T) -> A + 'static,
@@ -97,7 +99,7 @@ pub fn three<T: Clone + 'static, A: 'static, B: 'static, C: 'static>(
     (a(), b(), c())
 }
 
-/// Starts a thread; the result waits for it.
+/// Starts a thread with `shared`; the result waits for it.
 fn start<T: Clone + 'static, R: 'static>(
     shared: &T,
     body: impl FnOnce(&T) -> R + 'static,

@@ -7,7 +7,8 @@ use crate::entry::Drops;
 
 /// A table or map, and what becomes of its entries.
 ///
-/// Loom's threads take turns on one thread of the system, so `Rc` will do, and the model does not see it.
+/// Loom's threads take turns on one thread of the system, so `Rc` will do, and the model does not
+/// see it.
 pub(crate) struct Shared<T>(Rc<Inner<T>>);
 
 struct Inner<T> {
@@ -41,8 +42,8 @@ impl<T> Deref for Shared<T> {
     }
 }
 
-/// Every model ends with a count of its entries. One that has failed leaves its table alone: there is no telling what
-/// is in it.
+/// Every model ends with a count of its entries. One that has failed leaves its table alone: there
+/// is no telling what is in it.
 impl<T> Drop for Inner<T> {
     fn drop(&mut self) {
         let table = self.table.take();

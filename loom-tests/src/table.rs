@@ -1,8 +1,8 @@
 //! `NullsHashTable` as the models use it: keys are their own hashes.
 //!
-//! Under loom a line has two slots, a table without capacity begins with one bucket, and one with `Growth::Auto` starts
-//! a migration when an insertion that found its home line full leaves more than two entries a bucket. From then on each
-//! writing call moves one bucket first.
+//! Under loom a line has two slots, a table without capacity begins with one bucket, and one with
+//! `Growth::Auto` starts a migration when an insertion that found its home line full leaves more
+//! than two entries a bucket. From then on each writing call moves one bucket first.
 
 use nulls::{Growth, InsertError, NullsHashTable, NullsHashTableRef};
 

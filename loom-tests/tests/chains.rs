@@ -1,10 +1,11 @@
-//! I4 marker-names-home and I5 head-insertion: what a reader finds behind a home line while lines are recycled.
+//! I4 marker-names-home and I5 head-insertion: what a reader finds behind a home line while lines
+//! are recycled.
 //!
-//! Bucket 0 is a chain of three lines: its home, X with the entry that goes, and P with a permanent one. Bucket 1 is
-//! full, but has no overflow line yet.
+//! Bucket 0 is a chain of three lines: its home, X with the entry that goes, and P with a permanent
+//! one. Bucket 1 is full, but has no overflow line yet.
 #![cfg(nulls_loom)]
 
-use nulls_loom_tests::{Model, Table, both, model};
+use nulls_loom_tests::{Model, Table, both, model, three};
 
 /// In P.
 const PERMANENT: u64 = 4;
@@ -73,6 +74,24 @@ fn i4_marker_names_home() {
     model(always_finds_the_permanent_key(x_first, give_x_away));
 }
 
+/// One thread removes the entry, another takes X for bucket 1, where it is the only overflow line
+/// or the first. The reader must learn from the second what the first did, or it would never get
+/// past X.
+#[test]
+fn i4_marker_names_home_with_two_writers() {
+    Model::default().check_all([&[][..], &[5, 7]].map(|in_bucket_1| {
+        move || {
+            let (_, _, found) = three(
+                &x_first().with(in_bucket_1.iter().copied()),
+                |t| t.pin().remove(GOING),
+                |t| t.pin().insert(9, 9),
+                |t| t.pin().get(PERMANENT),
+            );
+            assert_eq!(found, Some(PERMANENT));
+        }
+    }));
+}
+
 /// The reader may stand on X when it leaves and comes back. At the tail it would lead past P.
 #[test]
 fn i5_head_insertion() {
@@ -98,8 +117,8 @@ fn p10_marker_and_head_insertion() {
         .check_all([x_first, x_last].map(|chain| always_finds_the_permanent_key(chain, lend_x)));
 }
 
-/// X leaves, and a new entry comes that needs it. Filled before it is linked, it would show the entry to a reader that
-/// still stands before it, and to nobody else.
+/// X leaves, and a new entry comes that needs it. Filled before it is linked, it would show the
+/// entry to a reader that still stands before it, and to nobody else.
 #[test]
 fn rule_1_4_a_line_is_linked_empty() {
     model(|| {

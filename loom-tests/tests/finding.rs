@@ -19,7 +19,8 @@ fn i8_found_while_its_neighbour_comes_and_goes() {
     });
 }
 
-/// The overflow line comes and goes, and with it the home line's link, which a look-up of an absent key follows.
+/// The overflow line comes and goes, and with it the home line's link, which a look-up of an absent
+/// key follows.
 #[test]
 fn i8_found_while_its_bucket_overflows() {
     model(|| {

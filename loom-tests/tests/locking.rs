@@ -1,17 +1,21 @@
 //! I3 one-writer-per-bucket: what two threads write to one bucket is all there.
 #![cfg(nulls_loom)]
 
-use nulls_loom_tests::{Map, Table, both, model};
+use nulls_loom_tests::{Map, Model, Table, both, model};
 
+/// Of a bucket with a free slot, and of one with a free slot in its overflow line.
 #[test]
 fn i3_two_insertions_lose_nothing() {
-    model(|| {
-        let t = Table::fixed(1).with([0]);
-        let insert = |key| move |t: &Table| t.pin().insert(key, key);
-        both(&t, insert(8), insert(16));
-        assert_eq!(t.pin().keys(), [0, 8, 16]);
-        assert_eq!(t.len(), 3);
-    });
+    Model::default().check_all([1, 3].map(|entries| {
+        move || {
+            let keys = [0, 8, 16].into_iter().take(entries);
+            let t = Table::fixed(1).with(keys.clone());
+            let insert = |key| move |t: &Table| t.pin().insert(key, key);
+            both(&t, insert(24), insert(32));
+            assert_eq!(t.pin().keys(), Vec::from_iter(keys.chain([24, 32])));
+            assert_eq!(t.len(), entries + 2);
+        }
+    }));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! I1 published-whole: what a reader finds is complete, and brings with it all that the writer did before.
+//! I1 published-whole: what a reader finds is complete, and brings with it all that the writer did
+//! before.
 #![cfg(nulls_loom)]
 
 use std::rc::Rc;
@@ -58,8 +59,8 @@ fn i1_published_whole_in_a_new_array() {
     });
 }
 
-/// The slot pointer decides: if it were the tag, the reader's first look-up could find the new entry before it is
-/// published, and its second could miss it.
+/// The slot pointer decides: if it were the tag, the reader's first look-up could find the new
+/// entry before it is published, and its second could miss it.
 #[test]
 fn p2_slot_reused_for_the_same_key() {
     model(|| {

@@ -1,7 +1,8 @@
 //! I6 retired-after-unlinked: nobody who comes after an entry or array was retired can reach it.
 //!
-//! The modelled collector frees nothing before the model ends; it fails as soon as a guard reaches what was retired
-//! before the guard was entered. At the end every entry must have been dropped once, in these models as in all others.
+//! The modelled collector frees nothing before the model ends; it fails as soon as a guard reaches
+//! what was retired before the guard was entered. At the end every entry must have been dropped
+//! once, in these models as in all others.
 #![cfg(nulls_loom)]
 
 use nulls_loom_tests::{Table, alike, both, model, three};

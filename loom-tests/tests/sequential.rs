@@ -1,7 +1,8 @@
 //! Whatever two threads do with one key, their answers are those of a plain map in some order.
 //!
-//! Each thread's own order is kept, and what is there at the end counts as one more answer. (Loom lets a load return an
-//! older value than the last one stored unless something orders the two, so the order of the clock means nothing here.)
+//! Each thread's own order is kept, and what is there at the end counts as one more answer. (Loom
+//! lets a load return an older value than the last one stored unless something orders the two, so
+//! the order of the clock means nothing here.)
 #![cfg(nulls_loom)]
 
 use nulls_loom_tests::{Map, MapView, Model, both};

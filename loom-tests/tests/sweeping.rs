@@ -7,7 +7,8 @@ fn migrating() -> Table {
     Table::growing(1).with([0, 1, 2])
 }
 
-/// A sweep that began with the newest array would remove an entry there before *moved* says that it is there.
+/// A sweep that began with the newest array would remove an entry there before *moved* says that it
+/// is there.
 #[test]
 fn p15_clear_enters_by_the_root() {
     Model::preemptions(1).check(|| {

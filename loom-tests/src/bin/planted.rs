@@ -1,7 +1,7 @@
 //! Plants faults in a copy of the crate, one at a time, and demands that a model fails for each.
 //!
-//! `planted.toml` lists them. A fault must build: what does not compile proves nothing. Arguments, if any, choose the
-//! faults whose name or model contains one of them.
+//! `planted.toml` lists them. A fault must build: what does not compile proves nothing. Arguments,
+//! if any, choose the faults whose name or model contains one of them.
 
 use std::collections::BTreeMap;
 use std::error::Error;
