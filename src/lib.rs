@@ -18,13 +18,17 @@ mod error;
 pub mod guide;
 pub mod hash;
 #[cfg(feature = "std")]
+pub mod inline;
+#[cfg(feature = "std")]
 pub mod map;
 mod reclaim;
 mod sync;
 pub mod table;
 
-pub use engine::{Growth, Stats};
+pub use engine::{Growth, Plain, Stats};
 pub use error::{InsertError, TryReserveError};
+#[cfg(feature = "std")]
+pub use inline::{InlineBuilder, InlineCompute, InlineHashMap, InlineHashMapRef};
 #[cfg(feature = "std")]
 pub use map::{Builder, Compute, NullsHashMap, NullsHashMapRef, Operation};
 pub use reclaim::{Collector, CollectorBuilder, Guard, Pin};

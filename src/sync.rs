@@ -6,11 +6,9 @@
 //! `engine::memory`), its constructors are not `const`, and its waiting loops must yield to the
 //! model ([`Backoff`]).
 
-#[cfg(all(not(nulls_loom), not(feature = "std")))]
-pub(crate) use core::sync::atomic::fence;
 #[cfg(not(nulls_loom))]
 pub(crate) use core::sync::atomic::{
-    AtomicBool, AtomicIsize, AtomicPtr, AtomicU64, AtomicUsize, Ordering,
+    AtomicBool, AtomicIsize, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence,
 };
 #[cfg(not(nulls_loom))]
 pub(crate) use crossbeam_utils::Backoff;

@@ -36,6 +36,35 @@ pub(crate) struct Array<L: Layout> {
     pub(super) pool: CachePadded<Pool<L>>,
 }
 
+/// The lines of a bucket that lie side by side in the array: the home line alone, or two.
+pub(crate) struct Front<'a, L: Layout> {
+    /// The first: its word has the lock, *moved*, *has-link* and the bucket's version.
+    pub(super) home: &'a Line<L>,
+    /// The last, maybe the home line too: its link leads to the overflow lines.
+    pub(super) last: &'a Line<L>,
+}
+
+impl<L: Layout> Clone for Front<'_, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L: Layout> Copy for Front<'_, L> {}
+
+impl<L: Layout> Front<'_, L> {
+    #[inline]
+    pub(super) fn contains(&self, line: &Line<L>) -> bool {
+        ptr::eq(line, self.home) || ptr::eq(line, self.last)
+    }
+
+    /// Whether the bucket has never had an entry, so that its memory was never written.
+    #[inline]
+    pub(super) fn is_untouched(&self) -> bool {
+        self.home.meta().is_zero() && self.last.meta().is_zero()
+    }
+}
+
 /// How far the move to the next array has come.
 pub(super) struct Migration {
     /// Where the next mover begins. A hint: it wraps, and only a bucket's lock claims a bucket.
@@ -58,7 +87,7 @@ impl<L: Layout> Array<L> {
         if buckets > MAX_BUCKETS {
             return Err(AllocError);
         }
-        let lines = Lines::new(buckets)?;
+        let lines = Lines::new(buckets * L::LINES)?;
         #[expect(clippy::cast_possible_truncation, reason = "MAX_BUCKETS is 2^31")]
         let mask = (buckets - 1) as u32;
         let array = Self {
@@ -94,9 +123,24 @@ impl<L: Layout> Array<L> {
     /// The home line of bucket `index`, which wraps.
     #[inline]
     pub(super) fn bucket(&self, index: usize) -> &Line<L> {
+        self.line(index, 0)
+    }
+
+    /// The lines of bucket `index`, which wraps, that lie in the array.
+    #[inline]
+    pub(super) fn front(&self, index: usize) -> Front<'_, L> {
+        Front {
+            home: self.line(index, 0),
+            last: self.line(index, L::LINES - 1),
+        }
+    }
+
+    /// Line `number`, below `LINES`, of bucket `index`.
+    #[inline]
+    fn line(&self, index: usize, number: usize) -> &Line<L> {
         let index = index & self.mask as usize;
-        // SAFETY: masked, so inside the array's lines.
-        let line = unsafe { self.first.add(index) };
+        // SAFETY: masked, so inside the array's lines, of which each bucket has `LINES`.
+        let line = unsafe { self.first.add(index * L::LINES + number) };
         // SAFETY: lines are initialised (zeros are valid), only ever shared, and live as long as
         // the array.
         unsafe { line.as_ref() }

@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use super::array::Array;
+use super::array::{Array, Front};
 use super::chain::{End, Walk};
 use super::hash::{StoredBits, Tag};
 use super::layout::Layout;
@@ -17,15 +17,17 @@ use super::pool::Reserved;
 use crate::sync::Backoff;
 
 /// A bucket whose lock this thread holds, in the array where it now lives.
-pub(super) struct Bucket<'a, L: Layout> {
+pub(crate) struct Bucket<'a, L: Layout> {
     pub(super) array: &'a Array<L>,
-    pub(super) home: &'a Line<L>,
+    pub(super) front: Front<'a, L>,
     /// The home's word as it stands, lock bit included: nobody else changes it now.
     meta: Meta,
+    /// Whether a line of the chain has been changed: a home with versions gets a new one then.
+    changed: bool,
 }
 
 /// A slot of a line.
-pub(super) struct Place<'a, L: Layout> {
+pub(crate) struct Place<'a, L: Layout> {
     pub(super) line: &'a Line<L>,
     pub(super) slot: usize,
 }
@@ -40,7 +42,7 @@ impl<L: Layout> Copy for Place<'_, L> {}
 
 /// The bucket has moved to the next array.
 #[derive(Debug)]
-pub(super) struct Moved;
+pub(crate) struct Moved;
 
 impl<'a, L: Layout> Bucket<'a, L> {
     /// Locks the bucket of `bits`, entering by the root array and going on by *moved* only (P15).
@@ -65,50 +67,61 @@ impl<'a, L: Layout> Bucket<'a, L> {
             if meta.is_moved() {
                 return Err(Moved);
             }
-            if !meta.is_locked() && home.try_lock(meta) {
-                return Ok(Self {
-                    array,
-                    home,
-                    meta: meta.locked(),
-                });
+            if let Some(bucket) = Self::lock_unchanged(array, index, meta) {
+                return Ok(bucket);
             }
             wait_while_locked(home);
         }
+    }
+
+    /// Locks bucket `index` of this very array if its word is still `seen`, and unlocked.
+    #[inline]
+    pub(super) fn lock_unchanged(array: &'a Array<L>, index: usize, seen: Meta) -> Option<Self> {
+        let front = array.front(index);
+        (!seen.is_locked() && front.home.try_lock(seen)).then(|| Self {
+            array,
+            front,
+            meta: seen.locked(),
+            changed: false,
+        })
     }
 
     /// Bucket `index` of an array that entries are moving to, for the mover that holds the lock of
     /// the bucket they come from: nobody else comes here before *moved* is set there (I3), so
     /// no lock is taken.
     pub(super) fn of_mover(array: &'a Array<L>, index: usize) -> Self {
-        let home = array.bucket(index);
+        let front = array.front(index);
         Self {
             array,
-            home,
-            meta: home.meta(),
+            front,
+            meta: front.home.meta(),
+            changed: false,
         }
     }
 
     /// Every line of the chain, home first.
     pub(super) fn lines(&self) -> impl Iterator<Item = &'a Line<L>> + use<'a, L> {
-        let mut walk = self.meta.has_link().then(|| {
-            // SAFETY: #1 has-link under the lock; #2 the array is borrowed for `'a`.
-            unsafe { Walk::behind(self.home) }
-        });
-        core::iter::once(self.home).chain(core::iter::from_fn(move || {
-            match walk.as_mut()?.step() {
-                Ok(line) => Some(line),
-                Err(end) => {
-                    debug_assert_eq!(end, End::Own, "I4: a locked chain ends in its own marker");
-                    None
-                }
+        // SAFETY: #1 has-link under the lock; #2 the array is borrowed for `'a`.
+        let mut walk = unsafe { Walk::behind(self.front, self.meta.has_link()) };
+        core::iter::once(self.front.home).chain(core::iter::from_fn(move || match walk.step() {
+            Ok(line) => Some(line),
+            Err(end) => {
+                debug_assert_eq!(end, End::Own, "I4: a locked chain ends in its own marker");
+                None
             }
         }))
+    }
+
+    /// Whether a line is the home line.
+    #[inline]
+    fn is_home(&self, line: &Line<L>) -> bool {
+        core::ptr::eq(line, self.front.home)
     }
 
     /// The line's word: of the home the one that is kept here.
     #[inline]
     pub(super) fn meta_of(&self, line: &Line<L>) -> Meta {
-        if core::ptr::eq(line, self.home) {
+        if self.is_home(line) {
             self.meta
         } else {
             line.meta()
@@ -134,14 +147,14 @@ impl<'a, L: Layout> Bucket<'a, L> {
     ) -> Option<R> {
         for slot in slots(self.meta) {
             let answer = accept(Place {
-                line: self.home,
+                line: self.front.home,
                 slot,
             });
             if answer.is_some() {
                 return answer;
             }
         }
-        if self.meta.has_link() {
+        if L::LINES > 1 || self.meta.has_link() {
             self.find_place_beyond(slots, accept)
         } else {
             None
@@ -163,13 +176,14 @@ impl<'a, L: Layout> Bucket<'a, L> {
     /// Changes a line's word, the lock still held.
     #[inline]
     fn store(&mut self, line: &Line<L>, meta: Meta) {
-        if core::ptr::eq(line, self.home) {
+        if self.is_home(line) {
             self.meta = meta;
         }
+        self.changed = true;
         line.store_meta(meta);
     }
 
-    /// Tags a free place, so that an entry may be stored there (I1: tag first, entry second).
+    /// Tags a free place: before a boxed entry is stored there (I1), after an inline one was (I2).
     #[inline]
     pub(super) fn set_tag(&mut self, place: Place<'a, L>, tag: Tag) {
         let meta = self.meta_of(place.line).with_tag(place.slot, tag);
@@ -181,15 +195,33 @@ impl<'a, L: Layout> Bucket<'a, L> {
     #[inline]
     pub(super) fn clear_tag(&mut self, place: Place<'a, L>) {
         let meta = self.meta_of(place.line).without_tag(place.slot);
-        if core::ptr::eq(place.line, self.home) {
+        if self.is_home(place.line) {
             // Not stored: the word of the home is written when the lock is released, or by
             // `unlink_spare`.
             self.meta = meta;
         } else {
-            place.line.store_meta(meta);
+            place.line.store_meta(bumped::<L>(meta));
         }
+        self.changed = true;
         if self.meta.has_link() {
             self.unlink_spare(place.line);
+        }
+    }
+
+    /// The entry that was copied to `to` leaves `from`: shows the new one and hides the old, in one
+    /// store if they are in one line.
+    ///
+    /// In two lines both can be seen for a while. The home's new version between the two stores makes
+    /// a walk begin again that has passed the new place before it was tagged and comes to the old one
+    /// when it is not any more (P4).
+    pub(super) fn move_tag(&mut self, from: Place<'a, L>, to: Place<'a, L>, tag: Tag) {
+        if core::ptr::eq(from.line, to.line) {
+            let meta = self.meta_of(to.line).without_tag(from.slot);
+            self.store(to.line, bumped::<L>(meta.with_tag(to.slot, tag)));
+        } else {
+            self.set_tag(to, tag);
+            self.store(self.front.home, bumped::<L>(self.meta));
+            self.clear_tag(from);
         }
     }
 
@@ -199,13 +231,18 @@ impl<'a, L: Layout> Bucket<'a, L> {
         self.find_place(|meta| meta.free(L::SLOTS), Some)
     }
 
-    /// A free place in the home line or the one behind it. In a chain that is only ever filled, as by
-    /// a mover, no other line has one.
+    /// A free place in this line.
+    pub(super) fn free_place_in(&self, line: &'a Line<L>) -> Option<Place<'a, L>> {
+        let slot = self.meta_of(line).free(L::SLOTS).next()?;
+        Some(Place { line, slot })
+    }
+
+    /// A free place in the front or the line behind it. In a chain that is only ever filled, as by a
+    /// mover, no other line has one.
     pub(super) fn free_place_in_front(&self) -> Option<Place<'a, L>> {
-        self.lines().take(2).find_map(|line| {
-            let slot = self.meta_of(line).free(L::SLOTS).next()?;
-            Some(Place { line, slot })
-        })
+        self.lines()
+            .take(L::LINES + 1)
+            .find_map(|line| self.free_place_in(line))
     }
 
     /// Promises a line of the array's pool.
@@ -213,23 +250,23 @@ impl<'a, L: Layout> Bucket<'a, L> {
         self.array.pool.reserve(1, self.array.buckets())
     }
 
-    /// Puts an empty line into the chain, right behind the home line, and returns its first place.
+    /// Puts an empty line into the chain, right behind the front, and returns its first place.
     ///
     /// Empty and before it is filled: a reader that still stands on the line from its former life
     /// in this very chain would otherwise see an entry before everyone can (1.4). Behind the
-    /// home and never at the tail (I5).
+    /// front and never at the tail (I5).
     pub(super) fn add_line(&mut self, reserved: &mut Reserved<'a, L>) -> Place<'a, L> {
         let line = reserved.take();
         debug_assert!(line.meta().occupied(L::SLOTS).is_empty());
         if self.meta.has_link() {
-            line.copy_link(self.home);
+            line.copy_link(self.front.last);
         } else {
-            line.store_marker(self.home);
+            line.store_marker(self.front.home);
         }
-        self.home.store_link(line.into());
+        self.front.last.store_link(line.into());
         if !self.meta.has_link() {
             // has-link is set after the link.
-            self.store(self.home, self.meta.with_link(true));
+            self.store(self.front.home, self.meta.with_link(true));
         }
         Place { line, slot: 0 }
     }
@@ -246,14 +283,13 @@ impl<'a, L: Layout> Bucket<'a, L> {
     #[inline(never)]
     fn unlink_spare(&mut self, changed: &Line<L>) {
         let is_empty = |meta: Meta| meta.occupied(L::SLOTS).is_empty();
-        let changed_is_home = core::ptr::eq(changed, self.home);
-        let may_be_there = !changed_is_home && is_empty(changed.meta());
+        let may_be_there = !self.front.contains(changed) && is_empty(changed.meta());
         let mut free_slots = 0;
         let mut spare = None;
-        let mut before = self.home;
+        let mut before = self.front.home;
         for line in self.lines() {
             let meta = self.meta_of(line);
-            if spare.is_none() && !core::ptr::eq(line, self.home) && is_empty(meta) {
+            if spare.is_none() && !self.front.contains(line) && is_empty(meta) {
                 spare = Some((before, line));
             } else {
                 free_slots += meta.free(L::SLOTS).len();
@@ -272,14 +308,14 @@ impl<'a, L: Layout> Bucket<'a, L> {
         let before = if before.meta_hint().is_moved() {
             before
         } else {
-            self.home
+            self.front.last
         };
         before.copy_link(line);
-        // SAFETY: has-link is set, so the home's link is; lines live as long as the array.
-        let link: Link<'a, L> = unsafe { self.home.link() };
+        // SAFETY: has-link is set, so the front's link is; lines live as long as the array.
+        let link: Link<'a, L> = unsafe { self.front.last.link() };
         if matches!(link, Link::Marker(_)) {
             // The last one. has-link is cleared after the link holds the own marker.
-            self.store(self.home, self.meta.with_link(false));
+            self.store(self.front.home, self.meta.with_link(false));
         }
         // After it is unlinked: a reader that is carried off by it must be able to finish without
         // this thread.
@@ -289,17 +325,17 @@ impl<'a, L: Layout> Bucket<'a, L> {
     /// Clears every tag of a bucket whose slots hold no entries any more, and lets all its overflow
     /// lines go.
     pub(super) fn clear_tags(&mut self) {
-        let mut overflow = self.lines().skip(1);
+        let mut overflow = self.lines().skip(L::LINES);
         let mut next = overflow.next();
         for line in self.lines().skip(1) {
-            line.store_meta(Meta::EMPTY);
+            line.store_meta(bumped::<L>(empty::<L>(line.meta())));
         }
         if self.meta.has_link() {
-            self.home.store_marker(self.home);
+            self.front.last.store_marker(self.front.home);
         }
         // The link first, has-link after it; the lines are given back last, each when the next one
         // is known.
-        self.store(self.home, Meta::EMPTY.locked());
+        self.store(self.front.home, empty::<L>(self.meta).locked());
         while let Some(line) = next {
             next = overflow.next();
             self.array.pool.give_back(line);
@@ -311,11 +347,28 @@ impl<'a, L: Layout> Bucket<'a, L> {
     /// are (1.3).
     pub(super) fn set_moved(mut self) {
         self.meta = Meta::MOVED.locked();
+        self.changed = false;
+    }
+}
+
+/// The word with its next version, if the layout has versions.
+#[inline]
+fn bumped<L: Layout>(meta: Meta) -> Meta {
+    if L::VERSIONED { meta.bumped() } else { meta }
+}
+
+/// The word without tags and flags. A version stays, also of a line that goes to another bucket: from
+/// zero it would repeat old words at once (P8).
+fn empty<L: Layout>(meta: Meta) -> Meta {
+    if L::VERSIONED {
+        meta.version()
+    } else {
+        Meta::EMPTY
     }
 }
 
 #[cold]
-fn wait_while_locked<L: Layout>(home: &Line<L>) {
+pub(super) fn wait_while_locked<L: Layout>(home: &Line<L>) {
     let backoff = Backoff::new();
     while home.meta_hint().is_locked() {
         backoff.snooze();
@@ -325,7 +378,12 @@ fn wait_while_locked<L: Layout>(home: &Line<L>) {
 impl<L: Layout> Drop for Bucket<'_, L> {
     #[inline]
     fn drop(&mut self) {
-        self.home.store_meta(self.meta.unlocked());
+        let meta = if self.changed {
+            bumped::<L>(self.meta)
+        } else {
+            self.meta
+        };
+        self.front.home.store_meta(meta.unlocked());
     }
 }
 

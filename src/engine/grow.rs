@@ -12,9 +12,11 @@
 
 use core::ptr::NonNull;
 
+use alloc::vec::Vec;
+
 use super::array::Array;
 use super::bucket::Bucket;
-use super::layout::Layout;
+use super::layout::{Layout, Move, MoveError, Relocate};
 use super::memory::AllocError;
 use super::{Growth, Table};
 use crate::reclaim::Reclaim;
@@ -23,11 +25,6 @@ use crate::sync::{Backoff, Ordering};
 /// Buckets that one writing call moves at most.
 pub(crate) const MOVE_BATCH: usize = if cfg!(nulls_loom) { 1 } else { 32 };
 
-/// Entries a bucket, on average, at which a table grows. Five of six slots: fuller, and a third of
-/// all look-ups would read an overflow line; emptier, and a `u64` to `u64` entry would cost more
-/// than 48 bytes in the mean.
-pub(crate) const GROWTH_LOAD: usize = if cfg!(nulls_loom) { 2 } else { 5 };
-
 /// Buckets of the first array of a table that was given no capacity.
 const FIRST_BUCKETS: usize = if cfg!(nulls_loom) { 1 } else { 4 };
 
@@ -35,11 +32,34 @@ const FIRST_BUCKETS: usize = if cfg!(nulls_loom) { 1 } else { 4 };
 const STRIPED_FROM: usize = 256;
 
 /// How many buckets hold `entries` within the growth load.
-pub(super) fn buckets_for(entries: usize) -> usize {
-    entries.div_ceil(GROWTH_LOAD).max(FIRST_BUCKETS)
+pub(super) fn buckets_for<L: Layout>(entries: usize) -> Result<usize, AllocError> {
+    let eighths = entries.checked_mul(8).ok_or(AllocError)?;
+    Ok(eighths.div_ceil(L::GROWTH_LOAD).max(FIRST_BUCKETS))
+}
+
+/// How many entries an array holds within the growth load.
+pub(super) fn room_in<L: Layout>(array: &Array<L>) -> usize {
+    // In another order it could overflow on a 32-bit machine, or lose what is over eight buckets.
+    array.buckets() / 8 * L::GROWTH_LOAD + array.buckets() % 8 * L::GROWTH_LOAD / 8
 }
 
 impl<L: Layout> Table<L> {
+    /// Makes a first array of at least `buckets` buckets, unless there is one.
+    pub(super) fn install_root(&self, buckets: usize) -> Result<(), AllocError> {
+        let array = Array::new(buckets)?;
+        self.spread_counter(&array);
+        self.publish_root(array);
+        Ok(())
+    }
+
+    fn spread_counter(&self, array: &Array<L>) {
+        if array.buckets() >= STRIPED_FROM {
+            self.count.spread();
+        }
+    }
+}
+
+impl<L: Relocate> Table<L> {
     /// The root array, made if there is none, for an operation that writes; a migration under way
     /// is helped on first.
     #[inline]
@@ -64,20 +84,6 @@ impl<L: Layout> Table<L> {
             .expect("a root array, once there is one, is only ever replaced"))
     }
 
-    /// Makes a first array of at least `buckets` buckets, unless there is one.
-    pub(super) fn install_root(&self, buckets: usize) -> Result<(), AllocError> {
-        let array = Array::new(buckets)?;
-        self.spread_counter(&array);
-        self.publish_root(array);
-        Ok(())
-    }
-
-    fn spread_counter(&self, array: &Array<L>) {
-        if array.buckets() >= STRIPED_FROM {
-            self.count.spread();
-        }
-    }
-
     /// Called after an insertion that found its home line full, with no lock held: starts a
     /// migration if the load says so. `before` is what this writer's stripe of the count was
     /// before; the sum of all stripes is only taken every eighth time, unless the table is
@@ -89,7 +95,7 @@ impl<L: Layout> Table<L> {
             return;
         }
         let often = root.buckets() <= 64 || before % 8 == 0;
-        if often && self.count.sum() > root.buckets() * GROWTH_LOAD {
+        if often && self.count.sum() > room_in(root) {
             // Without memory the table goes on, fuller.
             let _ = self.start_migration(root, root.buckets() * 2);
         }
@@ -141,14 +147,17 @@ impl<L: Layout> Table<L> {
         // Ordering: Relaxed; a hint that spreads the movers out.
         let start = migration.cursor.fetch_add(count, Ordering::Relaxed);
         let mut moved = 0;
+        let mut moves = Vec::new();
         let mut result = Ok(());
         prefetch_bucket(root, start);
         for i in 0..count {
             let index = start.wrapping_add(i);
             prefetch_bucket(root, index.wrapping_add(1));
-            match move_bucket(root, next, index & root.mask() as usize) {
-                Ok(did) => moved += usize::from(did),
-                Err(error) => result = Err(error),
+            moves.clear();
+            match self.move_bucket(root, next, index & root.mask() as usize, &mut moves) {
+                Ok(()) => moved += 1,
+                Err(MoveError::Moved) => {}
+                Err(MoveError::NoMemory) => result = Err(AllocError),
             }
         }
         // Ordering: AcqRel; the thread that finds the count full has every mover's stores behind it
@@ -179,14 +188,15 @@ impl<L: Layout> Table<L> {
         }
     }
 
-    /// Makes room for `entries` entries in all, finishing in this thread whatever migration that
+    /// Makes room for `additional` entries more, finishing in this thread whatever migration that
     /// takes.
-    pub(super) fn reserve_total<G: Reclaim>(
+    pub(crate) fn reserve<G: Reclaim>(
         &self,
         guard: &G,
-        entries: usize,
+        additional: usize,
     ) -> Result<(), AllocError> {
-        let wanted = buckets_for(entries)
+        let entries = self.len().checked_add(additional).ok_or(AllocError)?;
+        let wanted = buckets_for::<L>(entries)?
             .checked_next_power_of_two()
             .ok_or(AllocError)?;
         let backoff = Backoff::new();
@@ -206,48 +216,39 @@ impl<L: Layout> Table<L> {
             }
         }
     }
-}
 
-/// Moves bucket `index` of `old` to the buckets of `new` that its entries' bits name. Returns
-/// whether it was this call that did.
-fn move_bucket<L: Layout>(
-    old: &Array<L>,
-    new: &Array<L>,
-    index: usize,
-) -> Result<bool, AllocError> {
-    let Ok(from) = Bucket::lock_in(old, index) else {
-        return Ok(false);
-    };
-    let occupied = || from.places(|meta| meta.occupied(L::SLOTS));
-    // However the entries divide, their new chains need no more lines beside the homes than one
-    // dense chain of all of them would. Obtained before the first store.
-    let lines = occupied().count().div_ceil(L::SLOTS).saturating_sub(1);
-    let mut reserved = new.pool.reserve(lines, new.buckets())?;
-    for place in occupied() {
-        // SAFETY: tagged under the lock, so the slot holds an entry, alive while its bucket's lock
-        // is held.
-        let bits = unsafe { L::stored_bits(&place.line.slots, place.slot) };
-        let tag = from
-            .meta_of(place.line)
-            .tag(place.slot)
-            .expect("an occupied slot has a tag");
-        // The old index and more bits of the hash: never a bucket that is not this mover's alone.
-        let target = bits.home(new.mask() & !old.mask()) | index;
-        let mut to = Bucket::of_mover(new, target);
-        let free = to
-            .free_place_in_front()
-            .unwrap_or_else(|| to.add_line(&mut reserved));
-        to.set_tag(free, tag);
-        // SAFETY: #1 as above; #2 the place was free and is tagged, in a bucket of this mover's.
-        unsafe { L::copy(&place.line.slots, place.slot, &free.line.slots, free.slot) };
+    /// Moves bucket `index` of `old` to the buckets of `new` that its entries' bits name.
+    fn move_bucket<'a>(
+        &self,
+        old: &'a Array<L>,
+        new: &'a Array<L>,
+        index: usize,
+        moves: &mut Vec<Move<'a, L>>,
+    ) -> Result<(), MoveError> {
+        let from = L::lock_to_move(self, old, index, moves)?;
+        // However the entries divide, their new chains need no more lines beside the homes than one
+        // dense chain of all of them would. Obtained before the first store.
+        let lines = moves.len().div_ceil(L::SLOTS).saturating_sub(L::LINES);
+        let mut reserved = new.pool.reserve(lines, new.buckets())?;
+        for entry in moves {
+            // The old index and more bits of the hash: never a bucket that is not this mover's
+            // alone.
+            let target = entry.bits.home(new.mask() & !old.mask()) | index;
+            let mut to = Bucket::of_mover(new, target);
+            let free = to
+                .free_place_in_front()
+                .unwrap_or_else(|| to.add_line(&mut reserved));
+            // SAFETY: the entry's bucket is locked, and the target is this mover's.
+            unsafe { L::copy(entry, &mut to, free) };
+        }
+        from.set_moved();
+        Ok(())
     }
-    from.set_moved();
-    Ok(true)
 }
 
 /// Fetches what moving bucket `index` will read: its entries' stored bits, each in a line of its
 /// own.
-fn prefetch_bucket<L: Layout>(array: &Array<L>, index: usize) {
+fn prefetch_bucket<L: Relocate>(array: &Array<L>, index: usize) {
     if cfg!(nulls_loom) {
         // A model would only try more orders of loads that decide nothing.
         return;
@@ -261,6 +262,7 @@ fn prefetch_bucket<L: Layout>(array: &Array<L>, index: usize) {
 #[cfg(all(test, feature = "std", not(nulls_loom)))]
 mod tests {
     use super::*;
+    use crate::engine::boxed::Boxed;
     use crate::engine::hash::{HashParts, StoredBits};
 
     #[test]
@@ -275,7 +277,10 @@ mod tests {
     #[test]
     fn capacity_is_within_the_growth_load() {
         for entries in [0, 1, 5, 20, 21, 1000, 1 << 20] {
-            assert!(buckets_for(entries) * GROWTH_LOAD >= entries);
+            let buckets = buckets_for::<Boxed<u64>>(entries).expect("not too many");
+            let array = Array::<Boxed<u64>>::new(buckets).expect("a small array");
+            assert!(room_in(&array) >= entries);
         }
+        assert!(buckets_for::<Boxed<u64>>(usize::MAX).is_err());
     }
 }

@@ -1,22 +1,37 @@
 //! The seam between what all tables share and how entries lie in a line.
 //!
 //! Locking, chains, markers, overflow lines, growth and sweeps are the same for every table. A
-//! layout says how many slots a line has, what a slot is made of, and how an entry is copied to
-//! another line and freed in the end. The boxed layout (`super::boxed`) is one pointer a slot; an
-//! inline layout keeps key and value words in the line.
+//! layout says how many slots a line has, what a slot is made of, and how entries come into another
+//! array and are freed in the end. The boxed layout ([`super::boxed`]) is one pointer a slot; the
+//! inline layout ([`super::inline`]) keeps key and value words in the line.
 
-use super::hash::StoredBits;
+use alloc::vec::Vec;
+
+use super::Table;
+use super::array::Array;
+use super::bucket::{Bucket, Moved, Place};
+use super::hash::{StoredBits, Tag};
+use super::memory::AllocError;
 
 /// How entries lie in a line.
 ///
 /// # Safety
 ///
 /// 1. `Slots` is valid when all bytes are zero, and a line made of it is at most 64 bytes.
-/// 2. `SLOTS` is at most 6, and every method is sound for slots below it.
-/// 3. `stored_bits` returns the same for an entry as long as it lives, wherever it is copied.
+/// 2. `SLOTS` is at most 6, or 4 if `VERSIONED`, and every method is sound for slots below it.
+///    `LINES` is 1 or 2.
 pub(crate) unsafe trait Layout: Sized {
     /// Slots, hence tags, in a line.
     const SLOTS: usize;
+
+    /// Lines of a bucket that lie side by side in the array.
+    const LINES: usize;
+
+    /// Whether a line's word carries a version, which changes with what the line holds.
+    const VERSIONED: bool;
+
+    /// Entries a bucket, on average and in eighths, at which a table grows.
+    const GROWTH_LOAD: usize;
 
     /// What a line holds between its control word and its link.
     type Slots;
@@ -24,25 +39,8 @@ pub(crate) unsafe trait Layout: Sized {
     #[cfg(nulls_loom)]
     fn new_slots() -> Self::Slots;
 
-    /// The hash bits of the entry in `slot`, by which it finds its bucket in an array of another
-    /// size.
-    ///
-    /// # Safety
-    ///
-    /// The slot holds an entry that stays alive during the call.
-    unsafe fn stored_bits(slots: &Self::Slots, slot: usize) -> StoredBits;
-
-    /// Asks the processor to fetch what `stored_bits` will read.
-    fn prefetch(slots: &Self::Slots, slot: usize);
-
-    /// Makes the entry in `slot` of `from` reachable in `to_slot` of `to` too. The old slot does
-    /// not change.
-    ///
-    /// # Safety
-    ///
-    /// 1. The slot holds an entry; the caller holds the lock of its bucket.
-    /// 2. `to_slot` is tagged and holds no entry, in a line only the caller writes.
-    unsafe fn copy(from: &Self::Slots, slot: usize, to: &Self::Slots, to_slot: usize);
+    /// Whether `drop_entry` does anything.
+    const NEEDS_DROP: bool;
 
     /// Drops the entry in `slot`.
     ///
@@ -51,4 +49,60 @@ pub(crate) unsafe trait Layout: Sized {
     /// The slot holds an entry, the caller has exclusive access to the table, and the entry is not
     /// used again.
     unsafe fn drop_entry(slots: &Self::Slots, slot: usize);
+}
+
+/// How entries come into another array.
+///
+/// # Safety
+///
+/// After `lock_to_move` every entry of the locked bucket is in `moves`, once.
+pub(crate) unsafe trait Relocate: Layout {
+    /// Locks bucket `index` of `array` and puts its entries into `moves`, which is empty.
+    fn lock_to_move<'a>(
+        table: &Table<Self>,
+        array: &'a Array<Self>,
+        index: usize,
+        moves: &mut Vec<Move<'a, Self>>,
+    ) -> Result<Bucket<'a, Self>, MoveError>;
+
+    /// Makes an entry reachable in a free `place` of `bucket` too. Its old slot does not change.
+    ///
+    /// # Safety
+    ///
+    /// The entry's bucket is locked by the caller and `bucket` is a bucket of this mover's.
+    unsafe fn copy<'a>(
+        entry: &Move<'a, Self>,
+        bucket: &mut Bucket<'a, Self>,
+        place: Place<'a, Self>,
+    );
+
+    /// Asks the processor to fetch what `lock_to_move` will read of the entry in `slot`.
+    fn prefetch(slots: &Self::Slots, slot: usize);
+}
+
+/// An entry on its way to another array.
+pub(crate) struct Move<'a, L: Layout> {
+    pub(super) from: Place<'a, L>,
+    pub(super) tag: Tag,
+    pub(super) bits: StoredBits,
+}
+
+/// Why a bucket does not move.
+pub(crate) enum MoveError {
+    /// It has moved already.
+    Moved,
+    /// It stays where it is.
+    NoMemory,
+}
+
+impl From<Moved> for MoveError {
+    fn from(_: Moved) -> Self {
+        Self::Moved
+    }
+}
+
+impl From<AllocError> for MoveError {
+    fn from(_: AllocError) -> Self {
+        Self::NoMemory
+    }
 }

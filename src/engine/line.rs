@@ -29,7 +29,7 @@ use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 pub(crate) struct Line<L: Layout> {
     meta: AtomicU64,
     pub(super) slots: L::Slots,
-    /// In a home line without *has-link*: not read, maybe null.
+    /// In the front of a bucket without *has-link*: not read, maybe null.
     link: AtomicPtr<Self>,
 }
 
@@ -126,7 +126,8 @@ impl<L: Layout> Line<L> {
     ///
     /// # Safety
     ///
-    /// 1. The link is set: this is a linked overflow line, or a home line seen with *has-link*.
+    /// 1. The link is set: this is a linked overflow line, or the last line of a front whose home was
+    ///    seen with *has-link*.
     /// 2. The line's array lives for `'a`.
     #[inline]
     pub(super) unsafe fn link<'a>(&self) -> Link<'a, L> {

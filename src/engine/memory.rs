@@ -63,7 +63,7 @@ impl<L: Layout> Lines<L> {
         debug_assert_ne!(len, 0);
         let line = MemoryLayout::new::<Line<L>>();
         let size = line.size().checked_mul(len).ok_or(AllocError)?;
-        let (memory, start) = Memory::zeroed(size, line.align())?;
+        let (memory, start) = Memory::zeroed(size, line.align() * L::LINES)?;
         let first = start.cast::<Line<L>>();
         #[cfg(nulls_loom)]
         for i in 0..len {

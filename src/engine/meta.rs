@@ -17,6 +17,10 @@ const LOCK: u64 = 1 << 63;
 const MOVED: u64 = 1 << 62;
 const LINK: u64 = 1 << 61;
 
+/// The version of an inline line: above four tags, 29 bits (P8: 13 let torn reads through).
+const VERSION: u64 = (LINK - 1) & !0xffff_ffff;
+const VERSION_STEP: u64 = 1 << 32;
+
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
@@ -64,10 +68,16 @@ impl Meta {
         self.0 & (MOVED | LINK) == 0
     }
 
-    /// Whether a home line with this word has no entries, here, behind it or in the next array.
+    /// Whether the word is as it came from the allocator, but maybe locked.
     #[inline]
-    pub(crate) const fn is_empty_bucket(self) -> bool {
+    pub(crate) const fn is_zero(self) -> bool {
         self.0 & !LOCK == 0
+    }
+
+    /// Whether nothing but the lock bit differs from `other`.
+    #[inline]
+    pub(crate) const fn is_same(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !LOCK == 0
     }
 
     #[inline]
@@ -87,6 +97,18 @@ impl Meta {
         } else {
             Self(self.0 & !LINK)
         }
+    }
+
+    /// The next version.
+    #[inline]
+    pub(crate) const fn bumped(self) -> Self {
+        Self(self.0 & !VERSION | self.0.wrapping_add(VERSION_STEP) & VERSION)
+    }
+
+    /// The same version, and nothing else.
+    #[inline]
+    pub(crate) const fn version(self) -> Self {
+        Self(self.0 & VERSION)
     }
 
     /// The tag byte of `slot`; `None` where the slot is free.
@@ -114,6 +136,14 @@ impl Meta {
     pub(crate) const fn matches(self, tag: Tag, slots: usize) -> Slots {
         let x = self.0 ^ (LOW_BITS * tag.byte() as u64);
         Slots(x.wrapping_sub(LOW_BITS) & !x & high_bits(slots))
+    }
+
+    /// The slots whose tag is `tag`, exactly. Where what a free slot holds must not be looked at, as
+    /// it may be half written.
+    #[inline]
+    pub(crate) const fn matches_exactly(self, tag: Tag, slots: usize) -> Slots {
+        let x = Self(self.0 ^ (LOW_BITS * tag.byte() as u64));
+        x.free(slots)
     }
 
     /// The free slots, exactly.

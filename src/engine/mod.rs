@@ -24,7 +24,7 @@
 //! link · [`memory`] the allocator · [`pool`] overflow lines · [`mod@array`] buckets and their
 //! successor · [`chain`] the reader's walk · [`bucket`] the writer's lock and what is done under it
 //! · [`grow`] migrations · [`sweep`] the order of iteration · [`layout`] the seam between boxed and
-//! inline entries · [`boxed`] entries as nodes · [`count`] how many · [`stats`] a walk that counts.
+//! inline entries · [`boxed`] entries as nodes · [`inline`] entries as words of the line · [`count`] how many · [`stats`] a walk that counts.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -48,6 +48,7 @@ mod hash;
     not(any(miri, nulls_loom))
 ))]
 mod huge_pages;
+mod inline;
 mod layout;
 mod line;
 mod memory;
@@ -59,8 +60,9 @@ mod stats;
 mod sweep;
 
 pub(crate) use boxed::{Boxed, Node, Sweep, TryInsertError};
-pub(crate) use grow::GROWTH_LOAD;
 pub(crate) use hash::HashParts;
+pub use inline::Plain;
+pub(crate) use inline::{Inline, InlineSweep, Inserted};
 pub(crate) use memory::AllocError;
 #[cfg(any(nulls_loom, not(feature = "std")))]
 #[cfg_attr(
@@ -73,7 +75,7 @@ use sweep::Cursor;
 
 use array::Array;
 use count::Counter;
-use layout::Layout;
+pub(crate) use layout::Layout;
 
 /// When a table takes a larger array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,6 +97,8 @@ pub(crate) struct Table<L: Layout> {
     shift: u32,
     growth: Growth,
     count: Counter,
+    /// With inline entries, their hasher.
+    layout: L,
     /// Makes the table invariant in its entries, and neither `Send` nor `Sync` but as the layout
     /// says.
     _entries: PhantomData<*mut L>,
@@ -102,33 +106,41 @@ pub(crate) struct Table<L: Layout> {
 
 impl<L: Layout> Table<L> {
     #[cfg(not(nulls_loom))]
-    pub(crate) const fn new(shift: u32, growth: Growth) -> Self {
+    const fn new(shift: u32, growth: Growth, layout: L) -> Self {
         Self {
             root: AtomicPtr::new(ptr::null_mut()),
             shift,
             growth,
             count: Counter::new(),
+            layout,
             _entries: PhantomData,
         }
     }
 
     #[cfg(nulls_loom)]
-    pub(crate) fn new(shift: u32, growth: Growth) -> Self {
+    fn new(shift: u32, growth: Growth, layout: L) -> Self {
         Self {
             root: AtomicPtr::new(ptr::null_mut()),
             shift,
             growth,
             count: Counter::new(),
+            layout,
             _entries: PhantomData,
         }
     }
 
     /// Takes memory for `entries` entries now. For a table that has none yet.
-    pub(crate) fn preallocate(&self, entries: usize) -> Result<(), AllocError> {
-        if entries == 0 {
-            Ok(())
-        } else {
-            self.install_root(grow::buckets_for(entries))
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub(crate) fn preallocate_or_panic(&self, entries: usize) {
+        if entries > 0 {
+            let allocated = grow::buckets_for::<L>(entries).and_then(|n| self.install_root(n));
+            assert!(
+                allocated.is_ok(),
+                "no memory for a capacity of {entries} entries"
+            );
         }
     }
 
@@ -152,18 +164,7 @@ impl<L: Layout> Table<L> {
 
     /// Entries that fit before the root array grows.
     pub(crate) fn capacity<G: Reclaim>(&self, guard: &G) -> usize {
-        self.root(guard)
-            .map_or(0, |root| root.buckets() * GROWTH_LOAD)
-    }
-
-    /// Makes room for `additional` entries more.
-    pub(crate) fn reserve<G: Reclaim>(
-        &self,
-        guard: &G,
-        additional: usize,
-    ) -> Result<(), AllocError> {
-        let entries = self.len().checked_add(additional).ok_or(AllocError)?;
-        self.reserve_total(guard, entries)
+        self.root(guard).map_or(0, |root| grow::room_in(root))
     }
 
     /// The root array.
@@ -200,7 +201,8 @@ impl<L: Layout> Drop for Table<L> {
         // SAFETY: null, or a leaked box (see the field), which nobody can reach any more.
         let mut array = (!root.is_null()).then(|| unsafe { Box::from_raw(root) });
         while let Some(this) = array {
-            for index in 0..this.buckets() {
+            let buckets = if L::NEEDS_DROP { this.buckets() } else { 0 };
+            for index in 0..buckets {
                 // SAFETY: exclusive access, and each array and bucket is visited once.
                 unsafe { drop_bucket(&this, index) };
             }
@@ -216,7 +218,7 @@ impl<L: Layout> Drop for Table<L> {
 ///
 /// The caller has exclusive access to the table and does not use the bucket again.
 unsafe fn drop_bucket<L: Layout>(array: &Array<L>, index: usize) {
-    if array.bucket(index).meta().is_empty_bucket() {
+    if array.front(index).is_untouched() {
         // Not touched: pages of a sparse array that were never written stay without memory.
         return;
     }

@@ -20,7 +20,7 @@ pub struct Stats {
     /// Buckets that have at least one overflow line, so that a miss in them reads more than one
     /// line.
     pub linked_buckets: usize,
-    /// Lines of the longest chain; 1 if no bucket is linked.
+    /// Lines of the longest chain.
     pub longest_chain: usize,
     /// Overflow lines allocated, in use or not.
     pub overflow_lines: usize,
@@ -69,12 +69,13 @@ impl<L: Layout> Table<L> {
                 } else {
                     (entries, lines) = (0, 0);
                 }
+                Ok(())
             });
             if step.is_none() {
                 return stats;
             }
             stats.entries += entries;
-            stats.linked_buckets += usize::from(lines > 1);
+            stats.linked_buckets += usize::from(lines > L::LINES);
             stats.longest_chain = stats.longest_chain.max(lines);
         }
     }

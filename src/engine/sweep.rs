@@ -8,7 +8,8 @@
 //! 1. From the root array take the bucket that holds p; while it has moved, the next array's bucket
 //!    that holds p. `last` is the smallest interval end met on the way.
 //! 2. Read the chain. Again from 1 if the walk ended at a foreign marker, met a line twice (its
-//!    first visit may have missed what came in behind), or the bucket has moved meanwhile.
+//!    first visit may have missed what came in behind), or the bucket has moved meanwhile; with
+//!    inline entries also if anything in it has changed.
 //! 3. The entries from p to `last` are this step's. p = `last` + 1.
 //!
 //! So an entry that is present throughout is met exactly once, however often the table grows
@@ -17,7 +18,7 @@
 use alloc::vec::Vec;
 
 use super::Table;
-use super::array::Array;
+use super::array::{Array, Front};
 use super::chain::{End, Walk};
 use super::layout::Layout;
 use super::line::Line;
@@ -92,21 +93,21 @@ impl<L: Layout> Table<L> {
     }
 
     /// Steps 1 to 3: calls `read` with every line of the next bucket's chain, as often as the chain
-    /// has to be read. `read` gets `None` when it has to forget what it was given. Returns the
-    /// interval, past which the cursor has gone.
+    /// has to be read; see [`read_chain`]. `read` gets `None` when it has to forget what it was
+    /// given. Returns the interval, past which the cursor has gone.
     pub(super) fn read_step<'g, G: Reclaim>(
         &self,
         guard: &'g G,
         cursor: &mut Cursor,
-        mut read: impl FnMut(Option<(&'g Line<L>, Meta)>),
+        mut read: impl FnMut(Option<(&'g Line<L>, Meta)>) -> Read,
     ) -> Option<Interval>
     where
         L: 'g,
     {
         loop {
             let stop = self.stop(guard, cursor)?;
-            read(None);
-            if read_chain(stop.array.bucket(stop.index), &mut read).is_ok() {
+            let _ = read(None);
+            if read_chain(stop.array.front(stop.index), &mut read).is_ok() {
                 cursor.advance(stop.interval);
                 return Some(stop.interval);
             }
@@ -120,44 +121,52 @@ pub(super) enum Disturbed {
     /// The bucket has moved to the next array.
     Moved,
     /// The walk was carried into another chain, or met a line twice: its first visit may have
-    /// missed what came in behind it.
-    Recycled,
+    /// missed what came in behind it. Or, with versions, something changed.
+    Changed,
 }
 
-/// Calls `read` with every line of the chain of `home`. If it returns `Ok`, every entry that was in
-/// the chain throughout was in one of those lines, and none in two.
+/// What came of reading a line: `Err` if it changed meanwhile.
+pub(super) type Read = Result<(), Disturbed>;
+
+/// Calls `read` with every line of a chain. If it returns the home's word, every entry that was in
+/// the chain throughout was in one of those lines, and none in two, but for an inline entry that an
+/// update was moving from one line to another.
 pub(super) fn read_chain<'g, L: Layout>(
-    home: &'g Line<L>,
-    read: &mut impl FnMut(Option<(&'g Line<L>, Meta)>),
-) -> Result<(), Disturbed> {
-    let meta = home.meta_first();
+    front: Front<'g, L>,
+    read: &mut impl FnMut(Option<(&'g Line<L>, Meta)>) -> Read,
+) -> Result<Meta, Disturbed> {
+    let meta = front.home.meta_first();
     if meta.is_moved() {
         return Err(Disturbed::Moved);
     }
-    read(Some((home, meta)));
-    if !meta.has_link() {
-        return Ok(());
+    read(Some((front.home, meta)))?;
+    if L::LINES == 1 && !meta.has_link() {
+        return Ok(meta);
     }
     let mut met: Vec<*const Line<L>> = Vec::new();
-    // SAFETY: #1 has-link is set; #2 the home's array is borrowed for `'g`.
-    let mut walk = unsafe { Walk::behind(home) };
+    // SAFETY: #1 has-link as it was seen; #2 the array is borrowed for `'g`.
+    let mut walk = unsafe { Walk::behind(front, meta.has_link()) };
     let end = loop {
         match walk.step() {
             Ok(line) => {
                 met.push(line);
-                read(Some((line, line.meta())));
+                read(Some((line, line.meta())))?;
             }
             Err(end) => break end,
         }
     };
     met.sort_unstable();
     if end == End::Foreign || met.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(Disturbed::Recycled);
+        return Err(Disturbed::Changed);
     }
-    if home.meta().is_moved() {
+    let again = front.home.meta();
+    if again.is_moved() {
         Err(Disturbed::Moved)
+    } else if L::VERSIONED && !again.is_same(meta) {
+        // An entry that an update has moved may have been missed in both places (1.9).
+        Err(Disturbed::Changed)
     } else {
-        Ok(())
+        Ok(meta)
     }
 }
 

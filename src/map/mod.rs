@@ -169,7 +169,7 @@ impl<K, V, S> NullsHashMap<K, V, S> {
         &'m self,
         guard: &'m Guard<'_>,
     ) -> NullsHashMapRef<'m, K, V, S, &'m Guard<'m>> {
-        self.table.assert_guard(guard);
+        self.table.collector().assert_guard(guard);
         NullsHashMapRef::new(self, guard)
     }
 

@@ -164,8 +164,20 @@ impl TableCollector {
         }
     }
 
+    /// # Panics
+    ///
+    /// If the guard is of another collector.
     #[inline]
-    pub(crate) fn get(&self) -> Option<&Collector> {
+    pub(crate) fn assert_guard(&self, guard: &Guard<'_>) {
+        assert!(
+            self.get()
+                .is_some_and(|collector| collector.is(guard.collector())),
+            "`with_guard` takes a guard of the collector that the table was built with"
+        );
+    }
+
+    #[inline]
+    fn get(&self) -> Option<&Collector> {
         // Ordering: Acquire pairs with the Release of the compare-exchange in `make`; with Relaxed
         // the pointer could be seen before the collector behind it.
         let collector = self.collector.load(Ordering::Acquire);

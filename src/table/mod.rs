@@ -62,7 +62,7 @@ impl<T> NullsHashTable<T> {
     #[cfg(not(nulls_loom))]
     pub const fn new() -> Self {
         Self {
-            engine: Table::new(0, Growth::Auto),
+            engine: Table::boxed(0, Growth::Auto),
             collector: TableCollector::unset(),
         }
     }
@@ -71,7 +71,7 @@ impl<T> NullsHashTable<T> {
     #[cfg(nulls_loom)]
     pub fn new() -> Self {
         Self {
-            engine: Table::new(0, Growth::Auto),
+            engine: Table::boxed(0, Growth::Auto),
             collector: TableCollector::unset(),
         }
     }
@@ -100,17 +100,12 @@ impl<T> NullsHashTable<T> {
 
     pub(crate) fn from_options(options: Options) -> Self {
         let table = Self {
-            engine: Table::new(options.shift, options.growth),
+            engine: Table::boxed(options.shift, options.growth),
             collector: options
                 .collector
                 .map_or_else(TableCollector::unset, TableCollector::new),
         };
-        let allocated = table.engine.preallocate(options.capacity);
-        assert!(
-            allocated.is_ok(),
-            "no memory for a capacity of {} entries",
-            options.capacity
-        );
+        table.engine.preallocate_or_panic(options.capacity);
         table
     }
 
@@ -149,36 +144,14 @@ impl<T> NullsHashTable<T> {
         &'m self,
         guard: &'m Guard<'_>,
     ) -> NullsHashTableRef<'m, T, &'m Guard<'m>> {
-        self.assert_guard(guard);
+        self.collector.assert_guard(guard);
         NullsHashTableRef::new(self, guard)
-    }
-
-    #[inline]
-    pub(crate) fn assert_guard(&self, guard: &Guard<'_>) {
-        let shared = self
-            .collector
-            .get()
-            .is_some_and(|collector| collector.is(guard.collector()));
-        assert!(
-            shared,
-            "`with_guard` takes a guard of the collector that the table was built with"
-        );
     }
 
     /// An empty table of the same kind, with room for as many entries: same shift and growth policy,
     /// same collector if it was given one.
     pub(crate) fn clone_empty(&self) -> Self {
-        let growth = self.engine.growth();
-        Self::from_options(Options {
-            capacity: if growth == Growth::Fixed {
-                self.capacity()
-            } else {
-                self.len()
-            },
-            collector: self.collector.given().cloned(),
-            growth,
-            shift: self.engine.shift(),
-        })
+        Self::from_options(Options::of(&self.engine, &self.collector))
     }
 
     pub(crate) fn collector(&self) -> &TableCollector {

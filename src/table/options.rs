@@ -4,8 +4,8 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::NullsHashTable;
-use crate::engine::Growth;
-use crate::reclaim::Collector;
+use crate::engine::{Growth, Layout, Table};
+use crate::reclaim::{Collector, TableCollector};
 
 /// The choices that map and table share.
 #[derive(Debug, Default)]
@@ -17,6 +17,22 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Those of an empty table of the same kind, with room for as many entries: same shift and growth
+    /// policy, same collector if it was given one.
+    pub(crate) fn of<L: Layout>(engine: &Table<L>, collector: &TableCollector) -> Self {
+        let growth = engine.growth();
+        Self {
+            capacity: if growth == Growth::Fixed {
+                engine.capacity(&collector.get_or_make().guard())
+            } else {
+                engine.len()
+            },
+            collector: collector.given().cloned(),
+            growth,
+            shift: engine.shift(),
+        }
+    }
+
     /// # Panics
     ///
     /// If `shift` is above 32.

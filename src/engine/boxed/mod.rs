@@ -15,13 +15,16 @@ use core::mem::needs_drop;
 use core::ptr::NonNull;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
-use super::Table;
+use super::array::Array;
+use super::bucket::{Bucket, Place};
 use super::hash::{HashParts, StoredBits};
-use super::layout::Layout;
+use super::layout::{Layout, Move, MoveError, Relocate};
 use super::line::Line;
 use super::memory::try_box;
 use super::prefetch::prefetch;
+use super::{Growth, Table};
 use crate::reclaim::{Reclaim, Retired, catch};
 use crate::sync::{AtomicPtr, Ordering};
 
@@ -80,6 +83,18 @@ unsafe impl<T> Retired for Node<T> {
 /// Entries as nodes.
 pub(crate) struct Boxed<T>(PhantomData<T>);
 
+impl<T> Table<Boxed<T>> {
+    #[cfg(not(nulls_loom))]
+    pub(crate) const fn boxed(shift: u32, growth: Growth) -> Self {
+        Self::new(shift, growth, Boxed(PhantomData))
+    }
+
+    #[cfg(nulls_loom)]
+    pub(crate) fn boxed(shift: u32, growth: Growth) -> Self {
+        Self::new(shift, growth, Boxed(PhantomData))
+    }
+}
+
 // SAFETY: the table owns its entries and gives them to whoever has it; garbage is dropped by threads
 // that hold a guard, which borrow the table or, with a shared collector, were promised a `T` that is
 // `Send`.
@@ -89,10 +104,16 @@ unsafe impl<T: Send> Send for Table<Boxed<T>> {}
 // inserted (hence `Send`).
 unsafe impl<T: Send + Sync> Sync for Table<Boxed<T>> {}
 
-// SAFETY: #1 null pointers are valid, and six of them with two words are 64 bytes; #2 six slots, and
-// the indexing of these methods is checked; #3 a node's bits never change.
+// SAFETY: #1 null pointers are valid, and six of them with two words are 64 bytes; #2 six slots of one
+// line, and the indexing here is checked.
 unsafe impl<T> Layout for Boxed<T> {
     const SLOTS: usize = SLOTS;
+    const LINES: usize = 1;
+    const VERSIONED: bool = false;
+    /// Five of six slots: fuller, and a third of all look-ups would read an overflow line; emptier,
+    /// and a `u64` to `u64` entry would cost more than 48 bytes in the mean.
+    const GROWTH_LOAD: usize = 8 * if cfg!(nulls_loom) { 2 } else { 5 };
+    const NEEDS_DROP: bool = true;
 
     type Slots = [AtomicPtr<Node<T>>; SLOTS];
 
@@ -101,31 +122,53 @@ unsafe impl<T> Layout for Boxed<T> {
         core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut()))
     }
 
-    unsafe fn stored_bits(slots: &Self::Slots, slot: usize) -> StoredBits {
-        // Ordering: Relaxed, by the lock that the caller holds or held when the entry was stored.
-        let node = slots[slot].load(Ordering::Relaxed);
-        // SAFETY: by the caller the slot holds a live entry, hence no null.
-        unsafe { (*node).bits }
-    }
-
-    fn prefetch(slots: &Self::Slots, slot: usize) {
-        // Ordering: Relaxed; a hint.
-        prefetch(slots[slot].load(Ordering::Relaxed));
-    }
-
-    unsafe fn copy(from: &Self::Slots, slot: usize, to: &Self::Slots, to_slot: usize) {
-        // Ordering: Relaxed, by the lock of the old bucket. Release publishes the node to readers
-        // of the new one: they come by *moved* or the new root, but also, on a recycled
-        // line, from another bucket.
-        to[to_slot].store(from[slot].load(Ordering::Relaxed), Ordering::Release);
-    }
-
     unsafe fn drop_entry(slots: &Self::Slots, slot: usize) {
         // Ordering: Relaxed; exclusive access.
         if let Some(node) = NonNull::new(slots[slot].load(Ordering::Relaxed)) {
             // SAFETY: by the caller.
             unsafe { Node::reclaim(node) };
         }
+    }
+}
+
+// SAFETY: every tagged slot of the locked bucket, once; the bits are the node's own.
+unsafe impl<T> Relocate for Boxed<T> {
+    fn lock_to_move<'a>(
+        _: &Table<Self>,
+        array: &'a Array<Self>,
+        index: usize,
+        moves: &mut Vec<Move<'a, Self>>,
+    ) -> Result<Bucket<'a, Self>, MoveError> {
+        let bucket = Bucket::lock_in(array, index)?;
+        let places = || bucket.places(|meta| meta.occupied(SLOTS));
+        moves
+            .try_reserve(places().count())
+            .map_err(|_| MoveError::NoMemory)?;
+        moves.extend(places().filter_map(|from| {
+            let tag = bucket.meta_of(from.line).tag(from.slot)?;
+            // Ordering: Relaxed; slots are written under the lock.
+            let node = from.line.slots[from.slot].load(Ordering::Relaxed);
+            // SAFETY: tagged under the lock, so the slot holds an entry, alive while the lock is
+            // held.
+            let bits = unsafe { (*node).bits };
+            Some(Move { from, tag, bits })
+        }));
+        Ok(bucket)
+    }
+
+    unsafe fn copy<'a>(entry: &Move<'a, Self>, bucket: &mut Bucket<'a, Self>, to: Place<'a, Self>) {
+        let Place { line, slot } = entry.from;
+        bucket.set_tag(to, entry.tag);
+        // Ordering: Relaxed, by the lock of the old bucket. Release publishes the node to readers
+        // of the new one: they come by *moved* or the new root, but also, on a recycled
+        // line, from another bucket.
+        let node = line.slots[slot].load(Ordering::Relaxed);
+        to.line.slots[to.slot].store(node, Ordering::Release);
+    }
+
+    fn prefetch(slots: &Self::Slots, slot: usize) {
+        // Ordering: Relaxed; a hint.
+        prefetch(slots[slot].load(Ordering::Relaxed));
     }
 }
 

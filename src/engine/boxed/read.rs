@@ -54,8 +54,7 @@ impl<T> Table<Boxed<T>> {
         if let Some(root) = self.root(guard) {
             read_bucket(root, parts.bits, |line| match line {
                 Some((line, meta)) => found.extend(
-                    meta.matches(parts.tag, SLOTS)
-                        .filter(|&slot| meta.tag(slot) == Some(parts.tag))
+                    meta.matches_exactly(parts.tag, SLOTS)
                         .filter_map(|slot| load(guard, line, slot))
                         .filter(|node| node.bits == parts.bits)
                         .map(Node::value),
@@ -89,14 +88,15 @@ impl<T> Table<Boxed<T>> {
         sweep: &mut Sweep<'g, T>,
     ) -> Option<Interval> {
         let nodes = &mut sweep.nodes;
-        let interval = self.read_step(guard, &mut sweep.cursor, |line| match line {
-            Some((line, meta)) => {
-                nodes.extend(
+        let interval = self.read_step(guard, &mut sweep.cursor, |line| {
+            match line {
+                Some((line, meta)) => nodes.extend(
                     meta.occupied(SLOTS)
                         .filter_map(|slot| load(guard, line, slot)),
-                );
+                ),
+                None => nodes.clear(),
             }
-            None => nodes.clear(),
+            Ok(())
         });
         // They are taken from the end: the home line's first, so that `retain` empties a long chain
         // from the front and finds each entry there.
@@ -155,8 +155,9 @@ fn find_beyond<'g, T, G: Reclaim>(
         if meta.is_moved() {
             array = array.next().expect("moved buckets have a next array");
         } else if meta.has_link() {
+            let front = array.front(parts.bits.home(array.mask()));
             // SAFETY: #1 has-link is set; #2 the array is borrowed for `'g`.
-            let mut walk = unsafe { Walk::behind(array.home(parts.bits)) };
+            let mut walk = unsafe { Walk::behind(front, true) };
             let end = loop {
                 match walk.step() {
                     Ok(line) => {
@@ -193,12 +194,16 @@ fn read_bucket<'g, T>(
     let mut array = root;
     loop {
         read(None);
-        match read_chain(array.home(bits), &mut read) {
-            Ok(()) => return,
+        let mut read_line = |line| {
+            read(line);
+            Ok(())
+        };
+        match read_chain(array.front(bits.home(array.mask())), &mut read_line) {
+            Ok(_) => return,
             Err(Disturbed::Moved) => {
                 array = array.next().expect("moved buckets have a next array");
             }
-            Err(Disturbed::Recycled) => {}
+            Err(Disturbed::Changed) => {}
         }
     }
 }

@@ -168,7 +168,7 @@ impl<T> Table<Boxed<T>> {
         let mut cursor = Cursor::start();
         let mut nodes = Vec::new();
         while let Some(stop) = self.stop(guard, &mut cursor) {
-            if stop.array.bucket(stop.index).meta().is_empty_bucket() {
+            if stop.array.front(stop.index).is_untouched() {
                 cursor.advance(stop.interval);
                 continue;
             }
@@ -212,7 +212,7 @@ impl<T> Table<Boxed<T>> {
                 Err(AllocError) => return Err(node),
             },
         };
-        let overflows = !ptr::eq(place.line, bucket.home);
+        let overflows = !bucket.front.contains(place.line);
         bucket.set_tag(place, parts.tag);
         let node = Box::into_raw(node);
         // Ordering: Release publishes the node (I1); with Relaxed a reader could follow the pointer
