@@ -21,6 +21,7 @@ pub mod hash;
 pub mod inline;
 #[cfg(feature = "std")]
 pub mod map;
+mod prehashed;
 mod reclaim;
 mod sync;
 pub mod table;
@@ -31,5 +32,6 @@ pub use error::{InsertError, TryReserveError};
 pub use inline::{InlineBuilder, InlineCompute, InlineHashMap, InlineHashMapRef};
 #[cfg(feature = "std")]
 pub use map::{Builder, Compute, NullsHashMap, NullsHashMapRef, Operation};
+pub use prehashed::Prehashed;
 pub use reclaim::{Collector, CollectorBuilder, Guard, Pin};
 pub use table::{NullsHashTable, NullsHashTableRef, TableBuilder};

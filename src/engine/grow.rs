@@ -248,8 +248,8 @@ impl<L: Relocate> Table<L> {
 
 /// Fetches what moving bucket `index` will read: its entries' stored bits, each in a line of its
 /// own.
-fn prefetch_bucket<L: Relocate>(array: &Array<L>, index: usize) {
-    if cfg!(nulls_loom) {
+fn prefetch_bucket<L: Layout>(array: &Array<L>, index: usize) {
+    if cfg!(nulls_loom) || !L::INDIRECT {
         // A model would only try more orders of loads that decide nothing.
         return;
     }

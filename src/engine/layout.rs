@@ -39,6 +39,12 @@ pub(crate) unsafe trait Layout: Sized {
     #[cfg(nulls_loom)]
     fn new_slots() -> Self::Slots;
 
+    /// Whether entries lie outside of the line.
+    const INDIRECT: bool;
+
+    /// Asks the processor to fetch the entry in `slot`, if it lies outside of the line.
+    fn prefetch(slots: &Self::Slots, slot: usize);
+
     /// Whether `drop_entry` does anything.
     const NEEDS_DROP: bool;
 
@@ -75,9 +81,6 @@ pub(crate) unsafe trait Relocate: Layout {
         bucket: &mut Bucket<'a, Self>,
         place: Place<'a, Self>,
     );
-
-    /// Asks the processor to fetch what `lock_to_move` will read of the entry in `slot`.
-    fn prefetch(slots: &Self::Slots, slot: usize);
 }
 
 /// An entry on its way to another array.

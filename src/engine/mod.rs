@@ -23,7 +23,7 @@
 //! [`meta`] the control word · [`hash`] home, tag, stored bits · [`mod@line`] a cache line and its
 //! link · [`memory`] the allocator · [`pool`] overflow lines · [`mod@array`] buckets and their
 //! successor · [`chain`] the reader's walk · [`bucket`] the writer's lock and what is done under it
-//! · [`grow`] migrations · [`sweep`] the order of iteration · [`layout`] the seam between boxed and
+//! · [`grow`] migrations · [`sweep`] the order of iteration · [`bulk`] many operations at once · [`layout`] the seam between boxed and
 //! inline entries · [`boxed`] entries as nodes · [`inline`] entries as words of the line · [`count`] how many · [`stats`] a walk that counts.
 
 use core::fmt;
@@ -38,6 +38,7 @@ use crate::sync::{AtomicPtr, Ordering};
 mod array;
 mod boxed;
 mod bucket;
+mod bulk;
 mod chain;
 mod count;
 mod grow;

@@ -9,7 +9,9 @@ use crate::reclaim::{Guard, TableCollector};
 use crate::table::Options;
 
 mod builder;
+mod bulk;
 mod compute;
+mod hashed;
 mod iter;
 mod traits;
 mod view;

@@ -12,6 +12,7 @@ use super::{InlineCompute, InlineHashMap, Iter, Keys, Values};
 use crate::engine::{AllocError, Inline, Inserted, Plain, Table};
 use crate::error::InsertError;
 use crate::map::Operation;
+use crate::prehashed::Prehashed;
 use crate::reclaim::{Guard, Pin};
 
 /// An [`InlineHashMap`] inside a read section: made by [`pin`](InlineHashMap::pin) or
@@ -45,7 +46,7 @@ use crate::reclaim::{Guard, Pin};
 /// the allocator refused one; the others abort then, as std's collections do. A map that gets no
 /// memory to grow goes on, fuller.
 pub struct InlineHashMapRef<'m, K, V, S = RandomState, G = Guard<'m>> {
-    map: &'m InlineHashMap<K, V, S>,
+    pub(super) map: &'m InlineHashMap<K, V, S>,
     guard: G,
 }
 
@@ -56,12 +57,12 @@ impl<'m, K, V, S, G: Pin> InlineHashMapRef<'m, K, V, S, G> {
     }
 
     #[inline]
-    fn engine(&self) -> &Table<Inline<K, V, S>> {
+    pub(super) fn engine(&self) -> &Table<Inline<K, V, S>> {
         &self.map.engine
     }
 
     #[inline]
-    fn guard(&self) -> &Guard<'_> {
+    pub(super) fn guard(&self) -> &Guard<'_> {
         self.guard.guard()
     }
 }
@@ -119,7 +120,15 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_, K, 
 impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_, K, V, S, G> {
     #[inline]
     fn find<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(K, V)> {
-        let parts = self.engine().parts_of(key);
+        self.find_hashed(self.map.hash_key(key), key)
+    }
+
+    #[inline]
+    pub(super) fn find_hashed<Q>(&self, hash: Prehashed<S>, key: &Q) -> Option<(K, V)>
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        let parts = self.engine().parts(hash.hash);
         self.engine()
             .find(self.guard(), parts, |k| key.equivalent(k))
     }
@@ -165,8 +174,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     /// assert_eq!(m.insert(1, 11), Some(10));
     /// ```
     pub fn insert(&self, key: K, value: V) -> Option<V> {
-        self.upsert(&key, &value)
-            .unwrap_or_else(|AllocError| out_of_memory())
+        self.insert_hashed(self.map.hash_key(&key), key, value)
     }
 
     /// As [`insert`](Self::insert).
@@ -175,14 +183,10 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     ///
     /// [`AllocFailed`](InsertError::AllocFailed) with key and value; nothing has changed.
     pub fn try_upsert(&self, key: K, value: V) -> Result<Option<V>, InsertError<(K, V), V>> {
-        self.upsert(&key, &value)
-            .map_err(|AllocError| InsertError::AllocFailed((key, value)))
-    }
-
-    fn upsert(&self, key: &K, value: &V) -> Result<Option<V>, AllocError> {
-        let parts = self.engine().parts_of(key);
+        let parts = self.engine().parts_of(&key);
         self.engine()
-            .upsert(self.guard(), parts, (key, value), |k| k == key)
+            .upsert(self.guard(), parts, (&key, &value), |k| *k == key)
+            .map_err(|AllocError| InsertError::AllocFailed((key, value)))
     }
 
     /// Inserts if `key` is absent.
@@ -443,7 +447,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
 
 /// What the plain forms do when the allocator refuses an array or an overflow line.
 #[cold]
-fn out_of_memory() -> ! {
+pub(super) fn out_of_memory() -> ! {
     handle_alloc_error(MemoryLayout::new::<[u64; 8]>())
 }
 

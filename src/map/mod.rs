@@ -9,7 +9,9 @@ use crate::reclaim::Guard;
 use crate::table::NullsHashTable;
 
 mod builder;
+mod bulk;
 mod compute;
+mod hashed;
 mod iter;
 mod modify;
 mod traits;

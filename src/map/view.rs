@@ -8,8 +8,9 @@ use equivalent::Equivalent;
 
 use super::modify::{Change, Changed, same_key};
 use super::{Compute, Iter, Keys, NullsHashMap, Operation, Values};
-use crate::engine::{Boxed, Node, Table};
+use crate::engine::{Boxed, HashParts, Node, Table};
 use crate::error::InsertError;
+use crate::prehashed::Prehashed;
 use crate::reclaim::{Guard, Pin};
 use crate::table::{self, into_insert_error, out_of_memory};
 
@@ -43,7 +44,7 @@ use crate::table::{self, into_insert_error, out_of_memory};
 /// do; those that begin with `try_` hand key and value back. A map that gets no memory to grow goes
 /// on, fuller.
 pub struct NullsHashMapRef<'m, K, V, S = RandomState, G = Guard<'m>> {
-    map: &'m NullsHashMap<K, V, S>,
+    pub(super) map: &'m NullsHashMap<K, V, S>,
     guard: G,
 }
 
@@ -54,12 +55,12 @@ impl<'m, K, V, S, G: Pin> NullsHashMapRef<'m, K, V, S, G> {
     }
 
     #[inline]
-    fn engine(&self) -> &Table<Boxed<(K, V)>> {
+    pub(super) fn engine(&self) -> &Table<Boxed<(K, V)>> {
         &self.map.table.engine
     }
 
     #[inline]
-    fn guard(&self) -> &Guard<'_> {
+    pub(super) fn guard(&self) -> &Guard<'_> {
         self.guard.guard()
     }
 
@@ -118,8 +119,12 @@ impl<'m, K, V, S, G: Pin> NullsHashMapRef<'m, K, V, S, G> {
 impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
     /// The entry under `key`.
     #[inline]
-    fn find<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<&Node<(K, V)>> {
-        let parts = self.map.parts(key);
+    pub(super) fn find<Q: Equivalent<K> + ?Sized>(
+        &self,
+        hash: Prehashed<S>,
+        key: &Q,
+    ) -> Option<&Node<(K, V)>> {
+        let parts = self.engine().parts(hash.hash);
         self.engine()
             .find(self.guard(), parts, |(k, _)| key.equivalent(k))
     }
@@ -139,20 +144,20 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
     /// ```
     #[inline]
     pub fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
-        Some(&self.find(key)?.value().1)
+        self.get_hashed(self.map.hash_key(key), key)
     }
 
     /// The key that is stored, and the value.
     #[inline]
     pub fn get_key_value<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(&K, &V)> {
-        let (key, value) = self.find(key)?.value();
+        let (key, value) = self.find(self.map.hash_key(key), key)?.value();
         Some((key, value))
     }
 
     /// Whether there is an entry under `key`; as cheap as [`get`](Self::get).
     #[inline]
     pub fn contains_key<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> bool {
-        self.find(key).is_some()
+        self.contains_hashed(self.map.hash_key(key), key)
     }
 
     /// Puts `value` under `key` and returns the value that it replaced.
@@ -166,7 +171,10 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
     /// assert_eq!(m.insert(1, "uno"), Some(&"one"));
     /// ```
     pub fn insert(&self, key: K, value: V) -> Option<&V> {
-        let parts = self.map.parts(&key);
+        self.upsert(self.map.parts(&key), key, value)
+    }
+
+    pub(super) fn upsert(&self, parts: HashParts, key: K, value: V) -> Option<&V> {
         let Ok(node) = Node::new(parts, (key, value)) else {
             out_of_memory::<(K, V)>()
         };

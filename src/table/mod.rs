@@ -9,6 +9,7 @@ use crate::engine::{Boxed, Growth, Node, Stats, Table};
 use crate::error::TryReserveError;
 use crate::reclaim::{Guard, TableCollector};
 
+mod bulk;
 mod iter;
 mod options;
 mod view;
@@ -218,6 +219,14 @@ impl<T: fmt::Debug> fmt::Debug for NullsHashTable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.pin().iter()).finish()
     }
+}
+
+/// # Panics
+///
+/// If the two are not of one length.
+#[inline]
+pub(crate) fn assert_as_many<A, B>(a: &[A], b: &[B]) {
+    assert_eq!(a.len(), b.len(), "as many of the one as of the other");
 }
 
 /// What the plain inserting forms do when the allocator refuses memory.

@@ -35,12 +35,12 @@ impl<'m, T, G: Pin> NullsHashTableRef<'m, T, G> {
     }
 
     #[inline]
-    fn engine(&self) -> &Table<Boxed<T>> {
+    pub(super) fn engine(&self) -> &Table<Boxed<T>> {
         &self.table.engine
     }
 
     #[inline]
-    fn guard(&self) -> &Guard<'_> {
+    pub(super) fn guard(&self) -> &Guard<'_> {
         self.guard.guard()
     }
 

@@ -122,6 +122,14 @@ unsafe impl<T> Layout for Boxed<T> {
         core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut()))
     }
 
+    const INDIRECT: bool = true;
+
+    #[inline]
+    fn prefetch(slots: &Self::Slots, slot: usize) {
+        // Ordering: Relaxed; a hint.
+        prefetch(slots[slot].load(Ordering::Relaxed));
+    }
+
     unsafe fn drop_entry(slots: &Self::Slots, slot: usize) {
         // Ordering: Relaxed; exclusive access.
         if let Some(node) = NonNull::new(slots[slot].load(Ordering::Relaxed)) {
@@ -164,11 +172,6 @@ unsafe impl<T> Relocate for Boxed<T> {
         // line, from another bucket.
         let node = line.slots[slot].load(Ordering::Relaxed);
         to.line.slots[to.slot].store(node, Ordering::Release);
-    }
-
-    fn prefetch(slots: &Self::Slots, slot: usize) {
-        // Ordering: Relaxed; a hint.
-        prefetch(slots[slot].load(Ordering::Relaxed));
     }
 }
 

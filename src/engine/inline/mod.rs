@@ -63,7 +63,7 @@ pub(crate) use write::Inserted;
 /// Entries as words of the line.
 pub(crate) struct Inline<K, V, S> {
     hasher: S,
-    entries: PhantomData<fn(K, V) -> (K, V)>,
+    entries: PhantomData<fn() -> (K, V)>,
 }
 
 impl<K, V, S> Inline<K, V, S> {
@@ -116,6 +116,10 @@ unsafe impl<K, V, S> Layout for Inline<K, V, S> {
     fn new_slots() -> Self::Slots {
         core::array::from_fn(|_| AtomicU64::new(0))
     }
+
+    const INDIRECT: bool = false;
+
+    fn prefetch(_: &Self::Slots, _: usize) {}
 
     unsafe fn drop_entry(_: &Self::Slots, _: usize) {}
 }
@@ -203,9 +207,6 @@ unsafe impl<K: Plain + Hash, V: Plain, S: BuildHasher> Relocate for Inline<K, V,
         store_words(to, &locked_words(entry.from));
         bucket.set_tag(to, entry.tag);
     }
-
-    /// Nothing: the words are in the line that is read anyway.
-    fn prefetch(_: &Self::Slots, _: usize) {}
 }
 
 /// The word `number` of the entry in a place.

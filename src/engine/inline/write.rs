@@ -12,6 +12,9 @@ use super::{Inline, InlineSweep, Plain, Words, locked_words, store_words, word};
 use crate::reclaim::Reclaim;
 use crate::sync::Ordering;
 
+/// An entry of a locked bucket, and where it is.
+type Found<'a, K, V, S> = Option<(Place<'a, Inline<K, V, S>>, Words<K, V>)>;
+
 /// What came of an insertion.
 pub(crate) enum Inserted<K, V> {
     New,
@@ -30,13 +33,11 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
     ) -> Result<Inserted<K, V>, AllocError> {
         let root = self.root_for_writing(guard)?;
         let bucket = Bucket::lock(root, parts.bits);
-        match find_locked(&bucket, parts, eq) {
-            Some((_, found)) => Ok(Inserted::Found(found.key(), found.value())),
-            None => {
-                self.fill(guard, bucket, parts, &Words::new(key, value))?;
-                Ok(Inserted::New)
-            }
+        if let Some((_, found)) = find_locked(&bucket, parts, eq) {
+            return Ok(Inserted::Found(found.key(), found.value()));
         }
+        self.fill(guard, bucket, parts, &Words::new(key, value))?;
+        Ok(Inserted::New)
     }
 
     /// Inserts, or gives the first equal entry another value and returns its old one. The key that is
@@ -50,16 +51,12 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
     ) -> Result<Option<V>, AllocError> {
         let root = self.root_for_writing(guard)?;
         let mut bucket = Bucket::lock(root, parts.bits);
-        match find_locked(&bucket, parts, eq) {
-            Some((place, old)) => {
-                put_at(&mut bucket, place, parts, &old.with_value(value))?;
-                Ok(Some(old.value()))
-            }
-            None => {
-                self.fill(guard, bucket, parts, &Words::new(key, value))?;
-                Ok(None)
-            }
+        if let Some((place, old)) = find_locked(&bucket, parts, eq) {
+            put_at(&mut bucket, place, parts, &old.with_value(value))?;
+            return Ok(Some(old.value()));
         }
+        self.fill(guard, bucket, parts, &Words::new(key, value))?;
+        Ok(None)
     }
 
     /// Gives the first entry of this hash that `eq` accepts another value, and returns its old one.
@@ -215,7 +212,7 @@ fn find_locked<'a, K: Plain, V: Plain, S>(
     bucket: &Bucket<'a, Inline<K, V, S>>,
     parts: HashParts,
     mut eq: impl FnMut(&K) -> bool,
-) -> Option<(Place<'a, Inline<K, V, S>>, Words<K, V>)> {
+) -> Found<'a, K, V, S> {
     find_place(bucket, parts, |words| eq(&words.key()))
 }
 
@@ -225,7 +222,7 @@ fn find_place<'a, K, V, S>(
     bucket: &Bucket<'a, Inline<K, V, S>>,
     parts: HashParts,
     mut accept: impl FnMut(&Words<K, V>) -> bool,
-) -> Option<(Place<'a, Inline<K, V, S>>, Words<K, V>)> {
+) -> Found<'a, K, V, S> {
     let slots = Inline::<K, V, S>::SLOTS;
     bucket.find_place(
         |meta| meta.matches_exactly(parts.tag, slots),
