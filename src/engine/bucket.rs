@@ -186,6 +186,12 @@ impl<'a, L: Layout> Bucket<'a, L> {
     /// Tags a free place: before a boxed entry is stored there (I1), after an inline one was (I2).
     #[inline]
     pub(super) fn set_tag(&mut self, place: Place<'a, L>, tag: Tag) {
+        let behind = L::FILTERED && !self.is_home(place.line);
+        if behind && !self.meta.may_be_behind(tag, L::SLOTS) {
+            // Before the entry can be found there: afterwards a look-up by the home's word alone would
+            // miss what another has found.
+            self.store(self.front.home, self.meta.with_behind(tag, L::SLOTS));
+        }
         let meta = self.meta_of(place.line).with_tag(place.slot, tag);
         self.store(place.line, meta);
     }
@@ -195,6 +201,7 @@ impl<'a, L: Layout> Bucket<'a, L> {
     #[inline]
     pub(super) fn clear_tag(&mut self, place: Place<'a, L>) {
         let meta = self.meta_of(place.line).without_tag(place.slot);
+        let behind = self.meta.has_link() || !self.is_home(place.line);
         if self.is_home(place.line) {
             // Not stored: the word of the home is written when the lock is released, or by
             // `unlink_spare`.
@@ -205,6 +212,26 @@ impl<'a, L: Layout> Bucket<'a, L> {
         self.changed = true;
         if self.meta.has_link() {
             self.unlink_spare(place.line);
+        }
+        if L::FILTERED && behind {
+            self.forget_behind();
+        }
+    }
+
+    /// Forgets the tags that are not behind the home line any more, when the lock is released. If there
+    /// are many lines it forgets nothing, as each removal would have to read them all.
+    #[cold]
+    fn forget_behind(&mut self) {
+        let mut meta = self.meta.with_none_behind(L::SLOTS);
+        let mut lines = self.lines().skip(1);
+        for line in lines.by_ref().take(2) {
+            let word = line.meta();
+            for tag in word.occupied(L::SLOTS).filter_map(|slot| word.tag(slot)) {
+                meta = meta.with_behind(tag, L::SLOTS);
+            }
+        }
+        if lines.next().is_none() {
+            self.meta = meta;
         }
     }
 

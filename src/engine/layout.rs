@@ -12,6 +12,7 @@ use super::array::Array;
 use super::bucket::{Bucket, Moved, Place};
 use super::hash::{StoredBits, Tag};
 use super::memory::AllocError;
+use super::meta::Meta;
 
 /// How entries lie in a line.
 ///
@@ -29,6 +30,9 @@ pub(crate) unsafe trait Layout: Sized {
 
     /// Whether a line's word carries a version, which changes with what the line holds.
     const VERSIONED: bool;
+
+    /// Whether the home's word has room to say which tags may be in the lines behind it.
+    const FILTERED: bool = !(Self::VERSIONED && Self::SLOTS > 3);
 
     /// Entries a bucket, on average and in eighths, at which a table grows.
     const GROWTH_LOAD: usize;
@@ -55,6 +59,19 @@ pub(crate) unsafe trait Layout: Sized {
     /// The slot holds an entry, the caller has exclusive access to the table, and the entry is not
     /// used again.
     unsafe fn drop_entry(slots: &Self::Slots, slot: usize);
+}
+
+/// Whether a miss in a home line whose word is `meta` is to be looked for elsewhere: in the next array
+/// or in the lines behind it.
+#[inline]
+pub(super) fn leads_on<L: Layout>(meta: Meta, tag: Tag) -> bool {
+    const { assert!(L::FILTERED || L::LINES == 1) };
+    meta.is_moved()
+        || if L::FILTERED {
+            meta.may_be_behind(tag, L::SLOTS)
+        } else {
+            meta.has_link()
+        }
 }
 
 /// How entries come into another array.

@@ -141,6 +141,13 @@ impl<L: Layout> Line<L> {
         Link::Line(unsafe { &*link })
     }
 
+    /// Where the link leads, maybe nowhere; for prefetching only.
+    #[inline]
+    pub(super) fn link_hint(&self) -> *const Self {
+        // Ordering: Relaxed; a hint.
+        self.link.load(Ordering::Relaxed)
+    }
+
     /// Ordering: Release publishes the line that is linked, pairs with `link`.
     #[inline]
     pub(super) fn store_link(&self, next: NonNull<Self>) {

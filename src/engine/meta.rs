@@ -1,9 +1,14 @@
 //! The control word of a line: one tag byte a slot, and the flags of the bucket.
 //!
 //! ```text
-//!  63   62    61   60 ... 8·SLOTS    8·SLOTS-1 ... 0
-//! lock moved link   (inline: version)   tag … tag
+//!  63   62    61   60 ... 32 (inline)   8·SLOTS+7 ... 8·SLOTS   8·SLOTS-1 ... 0
+//! lock moved link   version             behind                   tag … tag
 //! ```
+//!
+//! *Behind* is a filter of eight bits for the tags that are in the lines behind the home line: a miss
+//! in the home line looks there only if the bit of its tag is set. So that almost every miss is
+//! decided by the home's word, also in a bucket that has overflow lines. An inline line of four slots
+//! has no room for it.
 //!
 //! A word of zeros is a free, unlocked, unmoved line without a link, which is why arrays may come
 //! zeroed from the allocator. Lock, moved and link mean something in a bucket's home line only; an
@@ -62,10 +67,23 @@ impl Meta {
         self.0 & LINK != 0
     }
 
-    /// Whether this line alone decides a miss: nothing moved away, nothing linked.
+    /// Whether an entry of this tag may be in a line behind the home line whose word this is: one of
+    /// eight bits for all of them, in the byte above the tags.
     #[inline]
-    pub(crate) const fn is_whole_chain(self) -> bool {
-        self.0 & (MOVED | LINK) == 0
+    pub(crate) const fn may_be_behind(self, tag: Tag, slots: usize) -> bool {
+        self.0 >> behind_bit(tag, slots) & 1 != 0
+    }
+
+    /// With the bit for this tag.
+    #[inline]
+    pub(crate) const fn with_behind(self, tag: Tag, slots: usize) -> Self {
+        Self(self.0 | 1 << behind_bit(tag, slots))
+    }
+
+    /// Without any of these bits.
+    #[inline]
+    pub(crate) const fn with_none_behind(self, slots: usize) -> Self {
+        Self(self.0 & !(0xff << (8 * slots)))
     }
 
     /// Whether the word is as it came from the allocator, but maybe locked.
@@ -163,6 +181,11 @@ impl Meta {
     const fn occupied_bits(self) -> u64 {
         ((self.0 & !HIGH_BITS) + !HIGH_BITS) | self.0
     }
+}
+
+/// Which bit of a home's word says that this tag may be behind it.
+const fn behind_bit(tag: Tag, slots: usize) -> usize {
+    8 * slots + (tag.byte() & 7) as usize
 }
 
 /// The high bits of the tag bytes of a line with `slots` slots: the flags above them never match a
@@ -270,6 +293,24 @@ mod tests {
     fn a_moved_word_shows_no_tag_and_no_link() {
         assert!(Meta::MOVED.is_moved() && !Meta::MOVED.has_link() && !Meta::MOVED.is_locked());
         assert!(Meta::MOVED.occupied(SLOTS).is_empty());
-        assert!(!Meta::MOVED.is_whole_chain());
+        assert!(!Meta::MOVED.may_be_behind(tag(7), SLOTS));
+    }
+
+    #[test]
+    fn what_may_be_behind_touches_no_tag() {
+        for slots in [1, 2, 3, 6] {
+            let mut meta = Meta::EMPTY.with_tag(0, tag(9)).with_link(true);
+            if slots < 4 {
+                meta = meta.bumped(); // an inline line
+            }
+            let before = meta;
+            for byte in 1..=255 {
+                meta = meta.with_behind(tag(byte), slots);
+                assert!(meta.may_be_behind(tag(byte), slots));
+            }
+            assert_eq!(meta.occupied(slots), before.occupied(slots));
+            assert!(slots == 6 || meta.version() == before.version());
+            assert_eq!(meta.with_none_behind(slots), before);
+        }
     }
 }

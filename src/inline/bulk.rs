@@ -76,10 +76,9 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
         out: &mut [Option<V>],
     ) {
         let (engine, guard) = (self.engine(), self.guard());
-        engine.in_chunks(guard, out.len(), parts, |i, parts| {
-            let found = engine.find(guard, parts, |k| key(i).equivalent(k));
-            out[i] = found.map(|(_, value)| value);
-        });
+        let count = out.len();
+        let eq = |i: usize, k: &K| key(i).equivalent(k);
+        engine.find_many(guard, count, parts, eq, |i, found| out[i] = found);
     }
 
     /// Inserts several entries, each as by [`insert`](Self::insert), and returns how many keys were
@@ -92,7 +91,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     pub fn insert_many(&self, entries: impl IntoIterator<Item = (K, V)>) -> usize {
         let parts = |key: &K| self.engine().parts_of(key);
         let entries = entries.into_iter();
-        self.insert_chunks(entries.map(|(key, value)| (parts(&key), (key, value))))
+        self.insert_each(entries.map(|(key, value)| (parts(&key), (key, value))))
     }
 
     /// As [`insert_many`](Self::insert_many), with the hashes in hand.
@@ -102,13 +101,13 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     ) -> usize {
         let parts = |hash: Prehashed<S>| self.engine().parts(hash.hash);
         let entries = entries.into_iter();
-        self.insert_chunks(entries.map(|(hash, key, value)| (parts(hash), (key, value))))
+        self.insert_each(entries.map(|(hash, key, value)| (parts(hash), (key, value))))
     }
 
-    fn insert_chunks(&self, entries: impl Iterator<Item = (HashParts, (K, V))>) -> usize {
+    fn insert_each(&self, entries: impl Iterator<Item = (HashParts, (K, V))>) -> usize {
         let (engine, guard) = (self.engine(), self.guard());
         let mut absent = 0;
-        engine.in_chunks_of(guard, entries, |parts, (key, value)| {
+        engine.visit_each(guard, entries, |parts, (key, value)| {
             let old = engine
                 .upsert(guard, parts, (&key, &value), |k| *k == key)
                 .unwrap_or_else(|AllocError| out_of_memory());
@@ -125,7 +124,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     /// assert_eq!(map.pin().remove_many(&[2, 3]), 1);
     /// ```
     pub fn remove_many<Q: Hash + Equivalent<K>>(&self, keys: &[Q]) -> usize {
-        self.remove_chunks(|i| self.engine().parts_of(&keys[i]), keys)
+        self.remove_each(|i| self.engine().parts_of(&keys[i]), keys)
     }
 
     /// As [`remove_many`](Self::remove_many), with the hashes in hand.
@@ -139,20 +138,16 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
         keys: &[Q],
     ) -> usize {
         assert_as_many(hashes, keys);
-        self.remove_chunks(|i| self.engine().parts(hashes[i].hash), keys)
+        self.remove_each(|i| self.engine().parts(hashes[i].hash), keys)
     }
 
-    fn remove_chunks<Q: Equivalent<K>>(
+    fn remove_each<Q: Equivalent<K>>(
         &self,
         parts: impl FnMut(usize) -> HashParts,
         keys: &[Q],
     ) -> usize {
         let (engine, guard) = (self.engine(), self.guard());
-        let mut removed = 0;
-        engine.in_chunks(guard, keys.len(), parts, |i, parts| {
-            let found = engine.remove(guard, parts, |k| keys[i].equivalent(k));
-            removed += usize::from(found.is_some());
-        });
-        removed
+        let eq = |i: usize, k: &K| keys[i].equivalent(k);
+        engine.remove_many(guard, keys.len(), parts, eq)
     }
 }

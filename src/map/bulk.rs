@@ -80,8 +80,9 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
         out: &mut [Option<&'v V>],
     ) {
         let (engine, guard) = (self.engine(), self.guard());
-        engine.in_chunks(guard, out.len(), parts, |i, parts| {
-            let found = engine.find(guard, parts, |(k, _)| key(i).equivalent(k));
+        let count = out.len();
+        let eq = |i: usize, (k, _): &(K, V)| key(i).equivalent(k);
+        engine.find_many(guard, count, parts, eq, |i, found| {
             out[i] = found.map(|node| &node.value().1);
         });
     }
@@ -96,7 +97,7 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
     /// ```
     pub fn insert_many(&self, entries: impl IntoIterator<Item = (K, V)>) -> usize {
         let entries = entries.into_iter();
-        self.insert_chunks(entries.map(|(key, value)| (self.map.parts(&key), key, value)))
+        self.insert_each(entries.map(|(key, value)| (self.map.parts(&key), key, value)))
     }
 
     /// As [`insert_many`](Self::insert_many), with the hashes in hand.
@@ -106,10 +107,10 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
     ) -> usize {
         let entries = entries.into_iter();
         let parts = |hash: Prehashed<S>| self.engine().parts(hash.hash);
-        self.insert_chunks(entries.map(|(hash, key, value)| (parts(hash), key, value)))
+        self.insert_each(entries.map(|(hash, key, value)| (parts(hash), key, value)))
     }
 
-    fn insert_chunks(&self, entries: impl Iterator<Item = (HashParts, K, V)>) -> usize {
+    fn insert_each(&self, entries: impl Iterator<Item = (HashParts, K, V)>) -> usize {
         let (engine, guard) = (self.engine(), self.guard());
         let nodes = entries.map(|(parts, key, value)| {
             let Ok(node) = Node::new(parts, (key, value)) else {
@@ -118,7 +119,7 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
             (parts, node)
         });
         let mut absent = 0;
-        engine.in_chunks_of(guard, nodes, |parts, node| {
+        engine.visit_each(guard, nodes, |parts, node| {
             match engine.upsert(guard, parts, node, same_key) {
                 Ok(old) => absent += usize::from(old.is_none()),
                 Err(_) => out_of_memory::<(K, V)>(),
@@ -135,7 +136,7 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
     /// assert_eq!(map.pin().remove_many(&[2, 3]), 1);
     /// ```
     pub fn remove_many<Q: Hash + Equivalent<K>>(&self, keys: &[Q]) -> usize {
-        self.remove_chunks(|i| self.map.parts(&keys[i]), keys)
+        self.remove_each(|i| self.map.parts(&keys[i]), keys)
     }
 
     /// As [`remove_many`](Self::remove_many), with the hashes in hand.
@@ -149,20 +150,16 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
         keys: &[Q],
     ) -> usize {
         assert_as_many(hashes, keys);
-        self.remove_chunks(|i| self.engine().parts(hashes[i].hash), keys)
+        self.remove_each(|i| self.engine().parts(hashes[i].hash), keys)
     }
 
-    fn remove_chunks<Q: Equivalent<K>>(
+    fn remove_each<Q: Equivalent<K>>(
         &self,
         parts: impl FnMut(usize) -> HashParts,
         keys: &[Q],
     ) -> usize {
         let (engine, guard) = (self.engine(), self.guard());
-        let mut removed = 0;
-        engine.in_chunks(guard, keys.len(), parts, |i, parts| {
-            let found = engine.remove(guard, parts, |(k, _)| keys[i].equivalent(k));
-            removed += usize::from(found.is_some());
-        });
-        removed
+        let eq = |i: usize, (k, _): &(K, V)| keys[i].equivalent(k);
+        engine.remove_many(guard, keys.len(), parts, eq)
     }
 }

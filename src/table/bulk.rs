@@ -34,16 +34,14 @@ impl<T, G: Pin> NullsHashTableRef<'_, T, G> {
     pub fn find_many_into<'v>(
         &'v self,
         hashes: &[u64],
-        mut eq: impl FnMut(usize, &T) -> bool,
+        eq: impl FnMut(usize, &T) -> bool,
         out: &mut [Option<&'v T>],
     ) {
         assert_as_many(hashes, out);
         let (engine, guard) = (self.engine(), self.guard());
         let parts = |i: usize| engine.parts(hashes[i]);
-        engine.in_chunks(guard, hashes.len(), parts, |i, parts| {
-            out[i] = engine
-                .find(guard, parts, |entry| eq(i, entry))
-                .map(Node::value);
+        engine.find_many(guard, hashes.len(), parts, eq, |i, found| {
+            out[i] = found.map(Node::value);
         });
     }
 
@@ -58,7 +56,7 @@ impl<T, G: Pin> NullsHashTableRef<'_, T, G> {
             };
             (parts, node)
         });
-        engine.in_chunks_of(guard, nodes, |parts, node| {
+        engine.visit_each(guard, nodes, |parts, node| {
             if engine.insert(guard, parts, node).is_err() {
                 out_of_memory::<T>()
             }
@@ -74,14 +72,9 @@ impl<T, G: Pin> NullsHashTableRef<'_, T, G> {
     /// t.insert_many([(1, "a"), (2, "b")]);
     /// assert_eq!(t.remove_many(&[2, 3], |_, _| true), 1);
     /// ```
-    pub fn remove_many(&self, hashes: &[u64], mut eq: impl FnMut(usize, &T) -> bool) -> usize {
+    pub fn remove_many(&self, hashes: &[u64], eq: impl FnMut(usize, &T) -> bool) -> usize {
         let (engine, guard) = (self.engine(), self.guard());
-        let mut removed = 0;
         let parts = |i: usize| engine.parts(hashes[i]);
-        engine.in_chunks(guard, hashes.len(), parts, |i, parts| {
-            let found = engine.remove(guard, parts, |entry| eq(i, entry));
-            removed += usize::from(found.is_some());
-        });
-        removed
+        engine.remove_many(guard, hashes.len(), parts, eq)
     }
 }

@@ -4,8 +4,10 @@ use core::fmt;
 
 use alloc::vec::Vec;
 
+use super::super::bulk::visit_many;
 use super::super::chain::{End, Walk};
 use super::super::hash::{HashParts, StoredBits};
+use super::super::layout::leads_on;
 use super::super::line::Line;
 use super::super::meta::Meta;
 use super::super::sweep::{Cursor, Disturbed, Interval, read_chain};
@@ -23,16 +25,31 @@ impl<T> Table<Boxed<T>> {
         &self,
         guard: &'g G,
         parts: HashParts,
-        mut eq: impl FnMut(&T) -> bool,
+        eq: impl FnMut(&T) -> bool,
     ) -> Option<&'g Node<T>> {
-        let array = self.root(guard)?;
-        let home = array.home(parts.bits);
-        let meta = home.meta_first();
-        let found = find_in_line(guard, home, meta, parts, &mut eq);
-        if found.is_some() || meta.is_whole_chain() {
-            return found;
-        }
-        find_beyond(guard, array, meta, parts, &mut eq)
+        find_from(guard, self.root(guard)?, parts, eq)
+    }
+
+    /// Many look-ups, their lines fetched at the same time: calls `found` with what each of `count`
+    /// finds, in order.
+    #[inline]
+    pub(crate) fn find_many<'g, G: Reclaim>(
+        &self,
+        guard: &'g G,
+        count: usize,
+        parts: impl FnMut(usize) -> HashParts,
+        mut eq: impl FnMut(usize, &T) -> bool,
+        mut found: impl FnMut(usize, Option<&'g Node<T>>),
+    ) where
+        T: 'g,
+    {
+        let Some(root) = self.root(guard) else {
+            return (0..count).for_each(|number| found(number, None));
+        };
+        visit_many(root, count, parts, |number, parts| {
+            let node = find_from(guard, root, parts, |entry| eq(number, entry));
+            found(number, node);
+        });
     }
 
     /// Whether an entry of this hash may be there, by tags alone: `false` is certain.
@@ -45,7 +62,7 @@ impl<T> Table<Boxed<T>> {
         if !meta.matches(parts.tag, SLOTS).is_empty() {
             return true;
         }
-        !meta.is_whole_chain() && maybe_beyond(array, parts)
+        leads_on::<Boxed<T>>(meta, parts.tag) && maybe_beyond(array, parts)
     }
 
     /// The entries that agree with `parts` in stored bits and tag.
@@ -123,6 +140,23 @@ impl<T> Sweep<'_, T> {
     }
 }
 
+/// Looks an entry up from `array` on, which was root when it was loaded under the guard.
+#[inline]
+fn find_from<'g, T, G: Reclaim>(
+    guard: &'g G,
+    array: &'g Array<Boxed<T>>,
+    parts: HashParts,
+    mut eq: impl FnMut(&T) -> bool,
+) -> Option<&'g Node<T>> {
+    let home = array.home(parts.bits);
+    let meta = home.meta_first();
+    let found = find_in_line(guard, home, meta, parts, &mut eq);
+    if found.is_some() || !leads_on::<Boxed<T>>(meta, parts.tag) {
+        return found;
+    }
+    find_beyond(guard, array, meta, parts, &mut eq)
+}
+
 #[inline]
 fn find_in_line<'g, T, G: Reclaim>(
     guard: &'g G,
@@ -154,10 +188,10 @@ fn find_beyond<'g, T, G: Reclaim>(
     loop {
         if meta.is_moved() {
             array = array.next().expect("moved buckets have a next array");
-        } else if meta.has_link() {
+        } else if leads_on::<Boxed<T>>(meta, parts.tag) {
             let front = array.front(parts.bits.home(array.mask()));
-            // SAFETY: #1 has-link is set; #2 the array is borrowed for `'g`.
-            let mut walk = unsafe { Walk::behind(front, true) };
+            // SAFETY: #1 has-link as it was seen; #2 the array is borrowed for `'g`.
+            let mut walk = unsafe { Walk::behind(front, meta.has_link()) };
             let end = loop {
                 match walk.step() {
                     Ok(line) => {

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::super::Table;
 use super::super::bucket::{Bucket, Place};
+use super::super::bulk::visit_many;
 use super::super::hash::HashParts;
 use super::super::memory::AllocError;
 use super::super::meta::{Meta, Slots};
@@ -149,6 +150,25 @@ impl<T> Table<Boxed<T>> {
                 return Some(&node.value);
             }
         }
+    }
+
+    /// Many removals, their lines fetched at the same time. Returns how many entries there were.
+    pub(crate) fn remove_many<G: Reclaim>(
+        &self,
+        guard: &G,
+        count: usize,
+        parts: impl FnMut(usize) -> HashParts,
+        mut eq: impl FnMut(usize, &T) -> bool,
+    ) -> usize {
+        let Some(root) = self.root(guard) else {
+            return 0;
+        };
+        let mut removed = 0;
+        visit_many(root, count, parts, |number, parts| {
+            let entry = self.remove(guard, parts, |entry| eq(number, entry));
+            removed += usize::from(entry.is_some());
+        });
+        removed
     }
 
     /// Removes every entry that `keep` refuses. One that is replaced meanwhile is left to its

@@ -8,9 +8,10 @@ use alloc::vec::Vec;
 use super::super::Table;
 use super::super::array::Array;
 use super::super::bucket::Place;
+use super::super::bulk::visit_many;
 use super::super::chain::{End, Walk};
 use super::super::hash::{HashParts, Tag};
-use super::super::layout::Layout;
+use super::super::layout::{Layout, leads_on};
 use super::super::line::Line;
 use super::super::meta::Meta;
 use super::super::sweep::{Cursor, Disturbed, Interval};
@@ -41,16 +42,45 @@ impl<K: Plain, V: Plain, S> Table<Inline<K, V, S>> {
         &self,
         guard: &G,
         parts: HashParts,
-        mut eq: impl FnMut(&K) -> bool,
+        eq: impl FnMut(&K) -> bool,
     ) -> Option<Words<K, V>> {
-        let array = self.root(guard)?;
-        let home = array.home(parts.bits);
-        let meta = home.meta_first();
-        match find_in_line(home, meta, parts.tag, &mut eq) {
-            Ok(Some(words)) => Some(words),
-            Ok(None) if Inline::<K, V, S>::LINES == 1 && meta.is_whole_chain() => None,
-            _ => find_beyond(array, parts, &mut eq),
-        }
+        find_from(self.root(guard)?, parts, eq)
+    }
+
+    /// Many look-ups, their lines fetched at the same time: calls `found` with the value that each of
+    /// `count` finds, in order.
+    #[inline]
+    pub(crate) fn find_many<G: Reclaim>(
+        &self,
+        guard: &G,
+        count: usize,
+        parts: impl FnMut(usize) -> HashParts,
+        mut eq: impl FnMut(usize, &K) -> bool,
+        mut found: impl FnMut(usize, Option<V>),
+    ) {
+        let Some(root) = self.root(guard) else {
+            return (0..count).for_each(|number| found(number, None));
+        };
+        visit_many(root, count, parts, |number, parts| {
+            let words = find_from(root, parts, |key| eq(number, key));
+            found(number, words.map(|words| words.value()));
+        });
+    }
+}
+
+/// Looks an entry up from `array` on, which was root when it was loaded under the guard.
+#[inline]
+fn find_from<K: Plain, V: Plain, S>(
+    array: &Array<Inline<K, V, S>>,
+    parts: HashParts,
+    mut eq: impl FnMut(&K) -> bool,
+) -> Option<Words<K, V>> {
+    let home = array.home(parts.bits);
+    let meta = home.meta_first();
+    match find_in_line(home, meta, parts.tag, &mut eq) {
+        Ok(Some(words)) => Some(words),
+        Ok(None) if !leads_on::<Inline<K, V, S>>(meta, parts.tag) => None,
+        _ => find_beyond(array, parts, &mut eq),
     }
 }
 
@@ -103,7 +133,7 @@ fn find_in_chain<K: Plain, V: Plain, S>(
 ) -> Found<K, V> {
     let front = array.front(parts.bits.home(array.mask()));
     let found = find_in_line(front.home, meta, parts.tag, eq)?;
-    if found.is_some() || (Inline::<K, V, S>::LINES == 1 && !meta.has_link()) {
+    if found.is_some() || !leads_on::<Inline<K, V, S>>(meta, parts.tag) {
         return Ok(found);
     }
     // SAFETY: #1 has-link as it was seen; #2 the array is borrowed.

@@ -4,6 +4,7 @@ use core::hash::{BuildHasher, Hash};
 
 use super::super::Table;
 use super::super::bucket::{Bucket, Place};
+use super::super::bulk::visit_many;
 use super::super::hash::HashParts;
 use super::super::layout::Layout;
 use super::super::memory::AllocError;
@@ -125,6 +126,25 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
                 return Some((words.key(), words.value()));
             }
         }
+    }
+
+    /// Many removals, their lines fetched at the same time. Returns how many entries there were.
+    pub(crate) fn remove_many<G: Reclaim>(
+        &self,
+        guard: &G,
+        count: usize,
+        parts: impl FnMut(usize) -> HashParts,
+        mut eq: impl FnMut(usize, &K) -> bool,
+    ) -> usize {
+        let Some(root) = self.root(guard) else {
+            return 0;
+        };
+        let mut removed = 0;
+        visit_many(root, count, parts, |number, parts| {
+            let entry = self.remove(guard, parts, |key| eq(number, key));
+            removed += usize::from(entry.is_some());
+        });
+        removed
     }
 
     /// Removes every entry that `keep` refuses. One that is updated meanwhile is left alone.
