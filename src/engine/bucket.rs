@@ -9,7 +9,7 @@ use core::fmt;
 use super::array::{Array, Front};
 use super::chain::{End, Walk};
 use super::hash::{StoredBits, Tag};
-use super::layout::Layout;
+use super::layout::{Layout, leads_on};
 use super::line::{Line, Link};
 use super::memory::AllocError;
 use super::meta::{Meta, Slots};
@@ -137,11 +137,12 @@ impl<'a, L: Layout> Bucket<'a, L> {
             .flat_map(move |line| slots(self.meta_of(line)).map(move |slot| Place { line, slot }))
     }
 
-    /// The first of [`places`](Self::places) for which `accept` has an answer. The home line is
-    /// looked at straight away, as it almost always decides.
+    /// The first of [`places`](Self::places) for which `accept` has an answer; in the home line alone,
+    /// which almost always decides, unless `behind`.
     #[inline]
     pub(super) fn find_place<R>(
         &self,
+        behind: bool,
         slots: impl Fn(Meta) -> Slots,
         mut accept: impl FnMut(Place<'a, L>) -> Option<R>,
     ) -> Option<R> {
@@ -154,16 +155,28 @@ impl<'a, L: Layout> Bucket<'a, L> {
                 return answer;
             }
         }
-        if L::LINES > 1 || self.meta.has_link() {
-            self.find_place_beyond(slots, accept)
+        if behind {
+            self.find_place_behind(slots, accept)
         } else {
             None
         }
     }
 
+    /// Whether there are lines behind the home line.
+    #[inline]
+    pub(super) fn has_behind(&self) -> bool {
+        L::LINES > 1 || self.meta.has_link()
+    }
+
+    /// Whether an entry of this tag may be in a line behind the home line.
+    #[inline]
+    pub(super) fn may_be_behind(&self, tag: Tag) -> bool {
+        leads_on::<L>(self.meta, tag)
+    }
+
     #[cold]
     #[inline(never)]
-    fn find_place_beyond<R>(
+    fn find_place_behind<R>(
         &self,
         slots: impl Fn(Meta) -> Slots,
         mut accept: impl FnMut(Place<'a, L>) -> Option<R>,
@@ -201,21 +214,29 @@ impl<'a, L: Layout> Bucket<'a, L> {
     #[inline]
     pub(super) fn clear_tag(&mut self, place: Place<'a, L>) {
         let meta = self.meta_of(place.line).without_tag(place.slot);
-        let behind = self.meta.has_link() || !self.is_home(place.line);
-        if self.is_home(place.line) {
+        let behind = !self.is_home(place.line);
+        if behind {
+            place.line.store_meta(bumped::<L>(meta));
+        } else {
             // Not stored: the word of the home is written when the lock is released, or by
             // `unlink_spare`.
             self.meta = meta;
-        } else {
-            place.line.store_meta(bumped::<L>(meta));
         }
         self.changed = true;
-        if self.meta.has_link() {
+        if self.meta.has_link() && (behind || self.may_have_spare()) {
             self.unlink_spare(place.line);
         }
         if L::FILTERED && behind {
             self.forget_behind();
         }
+    }
+
+    /// Whether an overflow line may be empty though no entry has just left it: not if the filter says
+    /// that entries are there. (In a chain of several lines one of them may be. It leaves when the next
+    /// entry behind the home does.) Saves most removals in a linked bucket a look at another line.
+    #[inline]
+    fn may_have_spare(&self) -> bool {
+        !L::FILTERED || self.meta.is_none_behind(L::SLOTS)
     }
 
     /// Forgets the tags that are not behind the home line any more, when the lock is released. If there
@@ -255,7 +276,7 @@ impl<'a, L: Layout> Bucket<'a, L> {
     /// A free place in the chain, if there is one.
     #[inline]
     pub(super) fn free_place(&self) -> Option<Place<'a, L>> {
-        self.find_place(|meta| meta.free(L::SLOTS), Some)
+        self.find_place(self.has_behind(), |meta| meta.free(L::SLOTS), Some)
     }
 
     /// A free place in this line.
@@ -302,7 +323,7 @@ impl<'a, L: Layout> Bucket<'a, L> {
     /// would cost every miss of the bucket a second line for good; with one free slot less, a key
     /// that comes and goes would take and give a line each time.
     ///
-    /// Called after a tag in `changed` was cleared. So before that either no line was empty, or the
+    /// Called after a tag in `changed` was cleared, if there may be one. So before that either no line was empty, or the
     /// others had less than two free slots: three of them in other lines than an empty one mean that
     /// there is none to look for, unless it is `changed`. That keeps this short in a long chain whose
     /// entries go one after the other.

@@ -57,6 +57,24 @@ impl<L: Layout> Table<L> {
             self.count.spread();
         }
     }
+
+    fn swing_root<G: Reclaim>(&self, guard: &G, root: &Array<L>, next: &Array<L>) {
+        let old = core::ptr::from_ref(root).cast_mut();
+        let new = core::ptr::from_ref(next).cast_mut();
+        // Ordering: AcqRel; Release publishes all that was moved, pairs with the SeqCst load in
+        // `root`. Before the old array is retired: who enters after that must not find it
+        // (I6).
+        if self
+            .root
+            .compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+        {
+            // SAFETY: #1 the root was a box leaked by `publish_root` or `set_next`; #2 it is
+            // unreachable now that root has swung, and the compare-exchange succeeds
+            // once; #3 an array borrows nothing, and no entry is dropped with it.
+            unsafe { guard.retire_at_once(NonNull::from(root)) };
+        }
+    }
 }
 
 impl<L: Relocate> Table<L> {
@@ -143,10 +161,15 @@ impl<L: Relocate> Table<L> {
         let Some(next) = root.next() else {
             return Ok(());
         };
-        let migration = &root.migration;
         // Ordering: Relaxed; a hint that spreads the movers out.
-        let start = migration.cursor.fetch_add(count, Ordering::Relaxed);
-        let mut moved = 0;
+        let start = root.migration.cursor.fetch_add(count, Ordering::Relaxed);
+        let mut tally = Tally {
+            table: self,
+            guard,
+            root,
+            next,
+            moved: 0,
+        };
         let mut moves = Vec::new();
         let mut result = Ok(());
         prefetch_bucket(root, start);
@@ -155,37 +178,12 @@ impl<L: Relocate> Table<L> {
             prefetch_bucket(root, index.wrapping_add(1));
             moves.clear();
             match self.move_bucket(root, next, index & root.mask() as usize, &mut moves) {
-                Ok(()) => moved += 1,
+                Ok(()) => tally.moved += 1,
                 Err(MoveError::Moved) => {}
                 Err(MoveError::NoMemory) => result = Err(AllocError),
             }
         }
-        // Ordering: AcqRel; the thread that finds the count full has every mover's stores behind it
-        // when it publishes the next array as root. With Relaxed a reader that comes by the
-        // new root could find a bucket still empty.
-        let before = migration.moved.fetch_add(moved, Ordering::AcqRel);
-        if before + moved == root.buckets() {
-            self.swing_root(guard, root, next);
-        }
         result
-    }
-
-    fn swing_root<G: Reclaim>(&self, guard: &G, root: &Array<L>, next: &Array<L>) {
-        let old = core::ptr::from_ref(root).cast_mut();
-        let new = core::ptr::from_ref(next).cast_mut();
-        // Ordering: AcqRel; Release publishes all that was moved, pairs with the SeqCst load in
-        // `root`. Before the old array is retired: who enters after that must not find it
-        // (I6).
-        if self
-            .root
-            .compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
-        {
-            // SAFETY: #1 the root was a box leaked by `publish_root` or `set_next`; #2 it is
-            // unreachable now that root has swung, and the compare-exchange succeeds
-            // once; #3 an array borrows nothing, and no entry is dropped with it.
-            unsafe { guard.retire_at_once(NonNull::from(root)) };
-        }
     }
 
     /// Makes room for `additional` entries more, finishing in this thread whatever migration that
@@ -243,6 +241,30 @@ impl<L: Relocate> Table<L> {
         }
         from.set_moved();
         Ok(())
+    }
+}
+
+/// How many buckets a mover has moved. Counted when it is dropped, so also if the `Hash` of an inline
+/// key panics in the middle: what is moved would otherwise never be counted, and the migration never
+/// end.
+struct Tally<'a, L: Layout, G: Reclaim> {
+    table: &'a Table<L>,
+    guard: &'a G,
+    root: &'a Array<L>,
+    next: &'a Array<L>,
+    moved: usize,
+}
+
+impl<L: Layout, G: Reclaim> Drop for Tally<'_, L, G> {
+    fn drop(&mut self) {
+        // Ordering: AcqRel; the thread that finds the count full has every mover's stores behind it
+        // when it publishes the next array as root. With Relaxed a reader that comes by the new root
+        // could find a bucket still empty.
+        let counted = &self.root.migration.moved;
+        let before = counted.fetch_add(self.moved, Ordering::AcqRel);
+        if before + self.moved == self.root.buckets() {
+            self.table.swing_root(self.guard, self.root, self.next);
+        }
     }
 }
 

@@ -74,6 +74,12 @@ impl Meta {
         self.0 >> behind_bit(tag, slots) & 1 != 0
     }
 
+    /// Whether none of these bits is set.
+    #[inline]
+    pub(crate) const fn is_none_behind(self, slots: usize) -> bool {
+        self.0 & 0xff << (8 * slots) == 0
+    }
+
     /// With the bit for this tag.
     #[inline]
     pub(crate) const fn with_behind(self, tag: Tag, slots: usize) -> Self {

@@ -63,7 +63,7 @@ mod sweep;
 pub(crate) use boxed::{Boxed, Node, Sweep, TryInsertError};
 pub(crate) use hash::HashParts;
 pub use inline::Plain;
-pub(crate) use inline::{Inline, InlineSweep, Inserted};
+pub(crate) use inline::{Entry, Inline, InlineSweep, Inserted};
 pub(crate) use memory::AllocError;
 #[cfg(any(nulls_loom, not(feature = "std")))]
 #[cfg_attr(

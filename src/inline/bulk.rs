@@ -6,7 +6,7 @@ use equivalent::Equivalent;
 
 use super::InlineHashMapRef;
 use super::view::out_of_memory;
-use crate::engine::{AllocError, HashParts, Plain};
+use crate::engine::{AllocError, Entry, HashParts, Plain};
 use crate::prehashed::Prehashed;
 use crate::reclaim::Pin;
 use crate::table::assert_as_many;
@@ -109,7 +109,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
         let mut absent = 0;
         engine.visit_each(guard, entries, |parts, (key, value)| {
             let old = engine
-                .upsert(guard, parts, (&key, &value), |k| *k == key)
+                .upsert(guard, parts, Entry { key, value }, |k| *k == key)
                 .unwrap_or_else(|AllocError| out_of_memory());
             absent += usize::from(old.is_none());
         });

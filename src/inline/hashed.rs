@@ -6,7 +6,7 @@ use equivalent::Equivalent;
 
 use super::view::out_of_memory;
 use super::{InlineHashMap, InlineHashMapRef};
-use crate::engine::{AllocError, Plain};
+use crate::engine::{AllocError, Entry, Plain};
 use crate::hash::{Monotone, MonotoneKey};
 use crate::prehashed::Prehashed;
 use crate::reclaim::Pin;
@@ -46,7 +46,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     where
         Q: Equivalent<K> + ?Sized,
     {
-        Some(self.find_hashed(hash, key)?.1)
+        Some(self.find_hashed(hash, key)?.value)
     }
 
     /// As [`contains_key`](Self::contains_key).
@@ -62,7 +62,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     pub fn insert_hashed(&self, hash: Prehashed<S>, key: K, value: V) -> Option<V> {
         let parts = self.engine().parts(hash.hash);
         self.engine()
-            .upsert(self.guard(), parts, (&key, &value), |k| *k == key)
+            .upsert(self.guard(), parts, Entry { key, value }, |k| *k == key)
             .unwrap_or_else(|AllocError| out_of_memory())
     }
 
@@ -72,9 +72,9 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
         Q: Equivalent<K> + ?Sized,
     {
         let parts = self.engine().parts(hash.hash);
-        let (_, value) = self
+        let removed = self
             .engine()
             .remove(self.guard(), parts, |k| key.equivalent(k))?;
-        Some(value)
+        Some(removed.value)
     }
 }

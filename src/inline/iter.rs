@@ -36,7 +36,8 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Iterator for Iter<'_, K, V, S> {
 
     #[inline]
     fn next(&mut self) -> Option<(K, V)> {
-        self.engine.sweep_inline(self.guard, &mut self.sweep)
+        let (_, entry) = self.engine.sweep_inline(self.guard, &mut self.sweep)?;
+        Some((entry.key, entry.value))
     }
 }
 

@@ -9,7 +9,7 @@ use alloc::alloc::handle_alloc_error;
 use equivalent::Equivalent;
 
 use super::{InlineCompute, InlineHashMap, Iter, Keys, Values};
-use crate::engine::{AllocError, Inline, Inserted, Plain, Table};
+use crate::engine::{AllocError, Entry, Inline, Inserted, Plain, Table};
 use crate::error::InsertError;
 use crate::map::Operation;
 use crate::prehashed::Prehashed;
@@ -119,12 +119,12 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_, K, 
 
 impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_, K, V, S, G> {
     #[inline]
-    fn find<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(K, V)> {
+    fn find<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<Entry<K, V>> {
         self.find_hashed(self.map.hash_key(key), key)
     }
 
     #[inline]
-    pub(super) fn find_hashed<Q>(&self, hash: Prehashed<S>, key: &Q) -> Option<(K, V)>
+    pub(super) fn find_hashed<Q>(&self, hash: Prehashed<S>, key: &Q) -> Option<Entry<K, V>>
     where
         Q: Equivalent<K> + ?Sized,
     {
@@ -148,13 +148,14 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     /// ```
     #[inline]
     pub fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<V> {
-        Some(self.find(key)?.1)
+        Some(self.find(key)?.value)
     }
 
     /// The key that is stored, and the value.
     #[inline]
     pub fn get_key_value<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(K, V)> {
-        self.find(key)
+        let Entry { key, value } = self.find(key)?;
+        Some((key, value))
     }
 
     /// Whether there is an entry under `key`; as cheap as [`get`](Self::get).
@@ -185,7 +186,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     pub fn try_upsert(&self, key: K, value: V) -> Result<Option<V>, InsertError<(K, V), V>> {
         let parts = self.engine().parts_of(&key);
         self.engine()
-            .upsert(self.guard(), parts, (&key, &value), |k| *k == key)
+            .upsert(self.guard(), parts, Entry { key, value }, |k| *k == key)
             .map_err(|AllocError| InsertError::AllocFailed((key, value)))
     }
 
@@ -205,7 +206,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     /// assert_eq!(m.try_insert(1, 11), Err(InsertError::Occupied((1, 11), 10)));
     /// ```
     pub fn try_insert(&self, key: K, value: V) -> Result<(), InsertError<(K, V), V>> {
-        match self.get_or_put(&key, &value) {
+        match self.get_or_put(key, value) {
             Ok(None) => Ok(()),
             Ok(Some(found)) => Err(InsertError::Occupied((key, value), found)),
             Err(AllocError) => Err(InsertError::AllocFailed((key, value))),
@@ -213,17 +214,17 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     }
 
     /// The value under `key`, or `None` when `value` was put there.
-    fn get_or_put(&self, key: &K, value: &V) -> Result<Option<V>, AllocError> {
-        if let Some((_, found)) = self.find(key) {
-            return Ok(Some(found));
+    fn get_or_put(&self, key: K, value: V) -> Result<Option<V>, AllocError> {
+        if let Some(found) = self.find(&key) {
+            return Ok(Some(found.value));
         }
-        let parts = self.engine().parts_of(key);
-        let inserted = self
-            .engine()
-            .try_insert(self.guard(), parts, (key, value), |k| k == key)?;
+        let parts = self.engine().parts_of(&key);
+        let inserted =
+            self.engine()
+                .try_insert(self.guard(), parts, Entry { key, value }, |k| *k == key)?;
         Ok(match inserted {
             Inserted::New => None,
-            Inserted::Found(_, found) => Some(found),
+            Inserted::Found(found) => Some(found),
         })
     }
 
@@ -236,7 +237,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     /// assert_eq!(m.get_or_insert(1, 11), 10);
     /// ```
     pub fn get_or_insert(&self, key: K, value: V) -> V {
-        self.get_or_put(&key, &value)
+        self.get_or_put(key, value)
             .unwrap_or_else(|AllocError| out_of_memory())
             .unwrap_or(value)
     }
@@ -254,7 +255,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     /// ```
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
         match self.find(&key) {
-            Some((_, found)) => found,
+            Some(found) => found.value,
             None => self.get_or_insert(key, make()),
         }
     }
@@ -335,29 +336,30 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
         let parts = engine.parts_of(&key);
         loop {
             let found = engine.find(guard, parts, |k| *k == key);
-            match (found, f(found.as_ref().map(|(_, value)| value))) {
+            match (found, f(found.as_ref().map(|entry| &entry.value))) {
                 (_, Operation::Abort) | (None, Operation::Remove) => {
                     return Ok(InlineCompute::Aborted);
                 }
                 (None, Operation::Insert(value)) => {
                     let inserted = engine
-                        .try_insert(guard, parts, (&key, &value), |k| *k == key)
+                        .try_insert(guard, parts, Entry { key, value }, |k| *k == key)
                         .map_err(|AllocError| InsertError::AllocFailed((key, value)))?;
                     if let Inserted::New = inserted {
                         return Ok(InlineCompute::Inserted(value));
                     }
                 }
-                (Some((k, old)), Operation::Insert(new)) => {
+                (Some(old), Operation::Insert(new)) => {
                     let replaced = engine
-                        .replace_exact(guard, parts, (&k, &old), &new)
+                        .replace_exact(guard, parts, &old, new)
                         .map_err(|AllocError| InsertError::AllocFailed((key, new)))?;
                     if replaced {
+                        let old = old.value;
                         return Ok(InlineCompute::Updated { old, new });
                     }
                 }
-                (Some((k, old)), Operation::Remove) => {
-                    if engine.remove_exact(guard, parts, (&k, &old)) {
-                        return Ok(InlineCompute::Removed(old));
+                (Some(old), Operation::Remove) => {
+                    if engine.remove_exact(guard, parts, &old) {
+                        return Ok(InlineCompute::Removed(old.value));
                     }
                 }
             }
@@ -380,7 +382,7 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     pub fn replace(&self, key: K, value: V) -> Result<V, (K, V)> {
         let parts = self.engine().parts_of(&key);
         self.engine()
-            .replace(self.guard(), parts, &value, |k| *k == key)
+            .replace(self.guard(), parts, value, |k| *k == key)
             .unwrap_or_else(|AllocError| out_of_memory())
             .ok_or((key, value))
     }
@@ -400,8 +402,10 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     /// Removes the entry under `key` and returns it.
     pub fn remove_entry<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(K, V)> {
         let parts = self.engine().parts_of(key);
-        self.engine()
-            .remove(self.guard(), parts, |k| key.equivalent(k))
+        let Entry { key, value } = self
+            .engine()
+            .remove(self.guard(), parts, |k| key.equivalent(k))?;
+        Some((key, value))
     }
 
     /// Removes the entry under `key` if `f` accepts it, and returns it; `Ok(None)` if there is none.
@@ -426,13 +430,14 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     ) -> Result<Option<(K, V)>, (K, V)> {
         let parts = self.engine().parts_of(key);
         loop {
-            let Some((k, v)) = self.find(key) else {
+            let Some(found) = self.find(key) else {
                 return Ok(None);
             };
+            let Entry { key: k, value: v } = found;
             if !f(&k, &v) {
                 return Err((k, v));
             }
-            if self.engine().remove_exact(self.guard(), parts, (&k, &v)) {
+            if self.engine().remove_exact(self.guard(), parts, &found) {
                 return Ok(Some((k, v)));
             }
         }

@@ -8,9 +8,9 @@ use alloc::vec::Vec;
 use super::super::Table;
 use super::super::bucket::{Bucket, Place};
 use super::super::bulk::visit_many;
-use super::super::hash::HashParts;
+use super::super::hash::{HashParts, Tag};
 use super::super::memory::AllocError;
-use super::super::meta::{Meta, Slots};
+use super::super::meta::Meta;
 use super::super::sweep::Cursor;
 use super::{Boxed, Node, SLOTS, Sweep};
 use crate::reclaim::Reclaim;
@@ -93,7 +93,7 @@ impl<T> Table<Boxed<T>> {
             return Err(new);
         };
         let bucket = Bucket::lock(root, parts.bits);
-        match find_exact(&bucket, old, |meta| meta.matches(parts.tag, SLOTS)) {
+        match find_exact(&bucket, old, Some(parts.tag)) {
             Some(place) => Ok(&replace_at(guard, bucket, place, old, new).value),
             None => Err(new),
         }
@@ -106,22 +106,17 @@ impl<T> Table<Boxed<T>> {
         parts: HashParts,
         node: &Node<T>,
     ) -> bool {
-        self.take_out(guard, node, |meta| meta.matches(parts.tag, SLOTS))
+        self.take_out(guard, node, Some(parts.tag))
     }
 
-    /// Removes `node`, if it is still in the table, in one of the places that `slots` picks.
+    /// Removes `node`, whose tag may be known, if it is still in the table.
     #[inline]
-    fn take_out<G: Reclaim>(
-        &self,
-        guard: &G,
-        node: &Node<T>,
-        slots: impl Fn(Meta) -> Slots,
-    ) -> bool {
+    fn take_out<G: Reclaim>(&self, guard: &G, node: &Node<T>, tag: Option<Tag>) -> bool {
         let Ok(root) = self.root_for_writing(guard) else {
             return false;
         };
         let mut bucket = Bucket::lock(root, node.bits);
-        let Some(place) = find_exact(&bucket, node, slots) else {
+        let Some(place) = find_exact(&bucket, node, tag) else {
             return false;
         };
         // Ordering: Release, null included: whoever finds null has everything before it.
@@ -178,7 +173,7 @@ impl<T> Table<Boxed<T>> {
         while let Some(node) = self.sweep_next(guard, &mut sweep) {
             if !keep(&node.value) {
                 // The tag is not known here: the slot may have been another entry's when it was read.
-                self.take_out(guard, node, |meta| meta.occupied(SLOTS));
+                self.take_out(guard, node, None);
             }
         }
     }
@@ -264,7 +259,7 @@ fn find_locked<'g, T>(
     mut eq: impl FnMut(&T) -> bool,
 ) -> Option<(Place<'g, Boxed<T>>, &'g Node<T>)> {
     let matching = |meta: Meta| meta.matches(parts.tag, SLOTS);
-    bucket.find_place(matching, |place| {
+    bucket.find_place(bucket.may_be_behind(parts.tag), matching, |place| {
         // Ordering: Relaxed; slots are written under the lock.
         let node = slot_of(place).load(Ordering::Relaxed);
         // SAFETY: null, or an entry of a locked bucket: nobody can unlink it before the unlock,
@@ -274,14 +269,19 @@ fn find_locked<'g, T>(
     })
 }
 
-/// Where that very node is in its locked bucket, among the places that `slots` picks.
+/// Where that very node, whose tag may be known, is in its locked bucket.
 #[inline]
 fn find_exact<'g, T>(
     bucket: &Bucket<'g, Boxed<T>>,
     node: &Node<T>,
-    slots: impl Fn(Meta) -> Slots,
+    tag: Option<Tag>,
 ) -> Option<Place<'g, Boxed<T>>> {
-    bucket.find_place(slots, |place| {
+    let slots = |meta: Meta| match tag {
+        Some(tag) => meta.matches(tag, SLOTS),
+        None => meta.occupied(SLOTS),
+    };
+    let behind = tag.map_or_else(|| bucket.has_behind(), |tag| bucket.may_be_behind(tag));
+    bucket.find_place(behind, slots, |place| {
         // Ordering: Relaxed; slots are written under the lock.
         ptr::eq(slot_of(place).load(Ordering::Relaxed), node).then_some(place)
     })

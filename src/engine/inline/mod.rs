@@ -51,13 +51,14 @@ use super::sweep::{Disturbed, read_chain};
 use super::{Growth, Table};
 use crate::sync::{AtomicU64, Ordering, fence};
 
+mod entry;
 mod read;
-mod words;
 mod write;
 
+pub(crate) use entry::Entry;
+use entry::LINE_WORDS;
+pub use entry::Plain;
 pub(crate) use read::InlineSweep;
-pub use words::Plain;
-use words::{LINE_WORDS, Words};
 pub(crate) use write::Inserted;
 
 /// Entries as words of the line.
@@ -179,8 +180,8 @@ unsafe impl<K: Plain + Hash, V: Plain, S: BuildHasher> Relocate for Inline<K, V,
                 };
                 for slot in meta.occupied(Self::SLOTS) {
                     let from = Place { line, slot };
-                    let words = validated(from, meta)?;
-                    let parts = table.parts_of(&words.key());
+                    let entry = load(from, meta)?;
+                    let parts = table.parts_of(&entry.key);
                     no_memory |= moves.try_reserve(1).is_err();
                     if !no_memory {
                         let (tag, bits) = (parts.tag, parts.bits);
@@ -204,7 +205,7 @@ unsafe impl<K: Plain + Hash, V: Plain, S: BuildHasher> Relocate for Inline<K, V,
     }
 
     unsafe fn copy<'a>(entry: &Move<'a, Self>, bucket: &mut Bucket<'a, Self>, to: Place<'a, Self>) {
-        store_words(to, &locked_words(entry.from));
+        store(to, &load_locked(entry.from));
         bucket.set_tag(to, entry.tag);
     }
 }
@@ -217,41 +218,42 @@ fn word<K, V, S>(place: Place<'_, Inline<K, V, S>>, number: usize) -> &AtomicU64
 
 /// Reads an entry without a lock. `Err` if the line has changed since its word was `meta`.
 #[inline]
-fn validated<K, V, S>(
+fn load<K: Plain, V: Plain, S>(
     place: Place<'_, Inline<K, V, S>>,
     meta: Meta,
-) -> Result<Words<K, V>, Disturbed> {
-    let words = locked_words(place);
+) -> Result<Entry<K, V>, Disturbed> {
+    let entry = load_locked(place);
     // Ordering: Acquire; whoever has read a word that a writer stored after locking sees here what
-    // that writer had seen, so the new version that stood before (pairs with the fence in
-    // `store_words`). Without it a torn entry could pass. And whoever reads a value that was
-    // replaced in place has what came before it.
+    // that writer had seen, so the new version that stood before (pairs with the fence in `store`).
+    // Without it a torn entry could pass. And whoever reads a value that was replaced in place has
+    // what came before it.
     fence(Ordering::Acquire);
     // Ordering: Relaxed, by the fence.
     if place.line.meta_hint().is_same(meta) {
-        Ok(words)
+        Ok(entry)
     } else {
         Err(Disturbed::Changed)
     }
 }
 
-/// Reads an entry whose bucket is locked, or words that have still to be validated.
+/// Reads an entry whose bucket is locked.
 #[inline]
-fn locked_words<K, V, S>(place: Place<'_, Inline<K, V, S>>) -> Words<K, V> {
-    // Ordering: Relaxed; by the lock, or by `validated`.
-    Words::from_fn(Inline::<K, V, S>::WORDS, |number| {
+fn load_locked<K: Plain, V: Plain, S>(place: Place<'_, Inline<K, V, S>>) -> Entry<K, V> {
+    Entry::from_words(Inline::<K, V, S>::WORDS, |number| {
+        // Ordering: Relaxed; by the lock, or by what `load` does next.
         word(place, number).load(Ordering::Relaxed)
     })
 }
 
 /// Writes an entry to a free place of a locked bucket, or of a mover's.
 #[inline]
-fn store_words<K, V, S>(place: Place<'_, Inline<K, V, S>>, words: &Words<K, V>) {
+fn store<K: Plain, V: Plain, S>(place: Place<'_, Inline<K, V, S>>, entry: &Entry<K, V>) {
     // Ordering: Release; a reader that sees one of the words below must see the version that was
     // stored when the slot became free, by whichever thread (I2, P6): the lock orders what comes
     // after it, but not what came before it for a third thread.
     fence(Ordering::Release);
-    for (number, &value) in words.words(Inline::<K, V, S>::WORDS).iter().enumerate() {
+    let words = entry.words();
+    for (number, &value) in words.iter().enumerate().take(Inline::<K, V, S>::WORDS) {
         // Ordering: Relaxed; the tag, stored afterwards, publishes.
         word(place, number).store(value, Ordering::Relaxed);
     }

@@ -15,11 +15,11 @@ use super::super::layout::{Layout, leads_on};
 use super::super::line::Line;
 use super::super::meta::Meta;
 use super::super::sweep::{Cursor, Disturbed, Interval};
-use super::{Inline, Plain, Words, validated};
+use super::{Entry, Inline, Plain, load};
 use crate::reclaim::Reclaim;
 
 /// What an undisturbed look at a line found.
-type Found<K, V> = Result<Option<Words<K, V>>, Disturbed>;
+type Found<K, V> = Result<Option<Entry<K, V>>, Disturbed>;
 
 impl<K: Plain, V: Plain, S> Table<Inline<K, V, S>> {
     /// The first entry of this hash that `eq` accepts, by copy.
@@ -32,18 +32,7 @@ impl<K: Plain, V: Plain, S> Table<Inline<K, V, S>> {
         guard: &G,
         parts: HashParts,
         eq: impl FnMut(&K) -> bool,
-    ) -> Option<(K, V)> {
-        let words = self.find_words(guard, parts, eq)?;
-        Some((words.key(), words.value()))
-    }
-
-    #[inline]
-    pub(super) fn find_words<G: Reclaim>(
-        &self,
-        guard: &G,
-        parts: HashParts,
-        eq: impl FnMut(&K) -> bool,
-    ) -> Option<Words<K, V>> {
+    ) -> Option<Entry<K, V>> {
         find_from(self.root(guard)?, parts, eq)
     }
 
@@ -62,8 +51,8 @@ impl<K: Plain, V: Plain, S> Table<Inline<K, V, S>> {
             return (0..count).for_each(|number| found(number, None));
         };
         visit_many(root, count, parts, |number, parts| {
-            let words = find_from(root, parts, |key| eq(number, key));
-            found(number, words.map(|words| words.value()));
+            let entry = find_from(root, parts, |key| eq(number, key));
+            found(number, entry.map(|entry| entry.value));
         });
     }
 }
@@ -74,11 +63,11 @@ fn find_from<K: Plain, V: Plain, S>(
     array: &Array<Inline<K, V, S>>,
     parts: HashParts,
     mut eq: impl FnMut(&K) -> bool,
-) -> Option<Words<K, V>> {
+) -> Option<Entry<K, V>> {
     let home = array.home(parts.bits);
     let meta = home.meta_first();
     match find_in_line(home, meta, parts.tag, &mut eq) {
-        Ok(Some(words)) => Some(words),
+        Ok(Some(entry)) => Some(entry),
         Ok(None) if !leads_on::<Inline<K, V, S>>(meta, parts.tag) => None,
         _ => find_beyond(array, parts, &mut eq),
     }
@@ -93,9 +82,9 @@ fn find_in_line<K: Plain, V: Plain, S>(
 ) -> Found<K, V> {
     // Exactly: what a free slot holds may be half written, and pass.
     for slot in meta.matches_exactly(tag, Inline::<K, V, S>::SLOTS) {
-        let words = validated(Place { line, slot }, meta)?;
-        if eq(&words.key()) {
-            return Ok(Some(words));
+        let entry = load(Place { line, slot }, meta)?;
+        if eq(&entry.key) {
+            return Ok(Some(entry));
         }
     }
     Ok(None)
@@ -109,7 +98,7 @@ fn find_beyond<K: Plain, V: Plain, S>(
     mut array: &Array<Inline<K, V, S>>,
     parts: HashParts,
     eq: &mut impl FnMut(&K) -> bool,
-) -> Option<Words<K, V>> {
+) -> Option<Entry<K, V>> {
     loop {
         let home = array.home(parts.bits);
         let meta = home.meta_first();
@@ -164,7 +153,7 @@ pub(crate) struct InlineSweep<K, V> {
     cursor: Cursor,
     interval: Interval,
     /// What is left of the current bucket.
-    entries: Vec<(HashParts, Words<K, V>)>,
+    entries: Vec<(HashParts, Entry<K, V>)>,
 }
 
 impl<K, V> InlineSweep<K, V> {
@@ -178,25 +167,16 @@ impl<K, V> InlineSweep<K, V> {
 }
 
 impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
-    /// The next entry of a sweep.
+    /// The next entry of a sweep, and its hash.
     pub(crate) fn sweep_inline<G: Reclaim>(
         &self,
         guard: &G,
         sweep: &mut InlineSweep<K, V>,
-    ) -> Option<(K, V)> {
-        let (_, words) = self.sweep_words(guard, sweep)?;
-        Some((words.key(), words.value()))
-    }
-
-    pub(super) fn sweep_words<G: Reclaim>(
-        &self,
-        guard: &G,
-        sweep: &mut InlineSweep<K, V>,
-    ) -> Option<(HashParts, Words<K, V>)> {
+    ) -> Option<(HashParts, Entry<K, V>)> {
         loop {
-            while let Some((parts, words)) = sweep.entries.pop() {
+            while let Some((parts, entry)) = sweep.entries.pop() {
                 if sweep.interval.contains(parts.bits.position()) {
-                    return Some((parts, words));
+                    return Some((parts, entry));
                 }
             }
             sweep.interval = self.sweep_bucket(guard, sweep)?;
@@ -215,12 +195,12 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
                 return Ok(());
             };
             for slot in meta.occupied(Inline::<K, V, S>::SLOTS) {
-                let words = validated(Place { line, slot }, meta)?;
+                let entry = load(Place { line, slot }, meta)?;
                 // The second copy of an entry that an update is moving to another line.
                 let met = !Inline::<K, V, S>::IN_PLACE
-                    && entries.iter().any(|(_, other)| words.is_same_key(other));
+                    && entries.iter().any(|(_, other)| entry.has_same_key(other));
                 if !met {
-                    entries.push((self.parts_of(&words.key()), words));
+                    entries.push((self.parts_of(&entry.key), entry));
                 }
             }
             Ok(())

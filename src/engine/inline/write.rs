@@ -9,18 +9,18 @@ use super::super::hash::HashParts;
 use super::super::layout::Layout;
 use super::super::memory::AllocError;
 use super::super::sweep::Cursor;
-use super::{Inline, InlineSweep, Plain, Words, locked_words, store_words, word};
+use super::{Entry, Inline, InlineSweep, Plain, load_locked, store, word};
 use crate::reclaim::Reclaim;
 use crate::sync::Ordering;
 
 /// An entry of a locked bucket, and where it is.
-type Found<'a, K, V, S> = Option<(Place<'a, Inline<K, V, S>>, Words<K, V>)>;
+type Found<'a, K, V, S> = Option<(Place<'a, Inline<K, V, S>>, Entry<K, V>)>;
 
 /// What came of an insertion.
-pub(crate) enum Inserted<K, V> {
+pub(crate) enum Inserted<V> {
     New,
-    /// This equal entry was there.
-    Found(K, V),
+    /// An equal entry was there, of this value.
+    Found(V),
 }
 
 impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
@@ -29,15 +29,15 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
         &self,
         guard: &G,
         parts: HashParts,
-        (key, value): (&K, &V),
+        entry: Entry<K, V>,
         eq: impl FnMut(&K) -> bool,
-    ) -> Result<Inserted<K, V>, AllocError> {
+    ) -> Result<Inserted<V>, AllocError> {
         let root = self.root_for_writing(guard)?;
         let bucket = Bucket::lock(root, parts.bits);
         if let Some((_, found)) = find_locked(&bucket, parts, eq) {
-            return Ok(Inserted::Found(found.key(), found.value()));
+            return Ok(Inserted::Found(found.value));
         }
-        self.fill(guard, bucket, parts, &Words::new(key, value))?;
+        self.fill(guard, bucket, parts, &entry)?;
         Ok(Inserted::New)
     }
 
@@ -47,16 +47,16 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
         &self,
         guard: &G,
         parts: HashParts,
-        (key, value): (&K, &V),
+        entry: Entry<K, V>,
         eq: impl FnMut(&K) -> bool,
     ) -> Result<Option<V>, AllocError> {
         let root = self.root_for_writing(guard)?;
         let mut bucket = Bucket::lock(root, parts.bits);
         if let Some((place, old)) = find_locked(&bucket, parts, eq) {
-            put_at(&mut bucket, place, parts, &old.with_value(value))?;
-            return Ok(Some(old.value()));
+            put_at(&mut bucket, place, parts, old.key, entry.value)?;
+            return Ok(Some(old.value));
         }
-        self.fill(guard, bucket, parts, &Words::new(key, value))?;
+        self.fill(guard, bucket, parts, &entry)?;
         Ok(None)
     }
 
@@ -65,37 +65,36 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
         &self,
         guard: &G,
         parts: HashParts,
-        value: &V,
+        value: V,
         mut eq: impl FnMut(&K) -> bool,
     ) -> Result<Option<V>, AllocError> {
         // A key that is absent costs no write, and `eq` does not run under the lock.
-        while let Some(found) = self.find_words(guard, parts, &mut eq) {
+        while let Some(found) = self.find(guard, parts, &mut eq) {
             let root = self.root_for_writing(guard)?;
             let mut bucket = Bucket::lock(root, parts.bits);
-            let same_key = |words: &Words<K, V>| words.is_same_key(&found);
+            let same_key = |other: &Entry<K, V>| other.has_same_key(&found);
             if let Some((place, old)) = find_place(&bucket, parts, same_key) {
-                put_at(&mut bucket, place, parts, &old.with_value(value))?;
-                return Ok(Some(old.value()));
+                put_at(&mut bucket, place, parts, old.key, value)?;
+                return Ok(Some(old.value));
             }
         }
         Ok(None)
     }
 
-    /// Puts `new` in the place of `old` under `key`, if those very bytes are still there.
+    /// Gives `old` the value `new`, if its very bytes are still there.
     pub(crate) fn replace_exact<G: Reclaim>(
         &self,
         guard: &G,
         parts: HashParts,
-        (key, old): (&K, &V),
-        new: &V,
+        old: &Entry<K, V>,
+        new: V,
     ) -> Result<bool, AllocError> {
-        let old = Words::new(key, old);
         let root = self.root_for_writing(guard)?;
         let mut bucket = Bucket::lock(root, parts.bits);
-        let Some((place, words)) = find_place(&bucket, parts, |words| words.is_same(&old)) else {
+        let Some((place, _)) = find_place(&bucket, parts, |other| other.is_same(old)) else {
             return Ok(false);
         };
-        put_at(&mut bucket, place, parts, &words.with_value(new))?;
+        put_at(&mut bucket, place, parts, old.key, new)?;
         Ok(true)
     }
 
@@ -104,10 +103,9 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
         &self,
         guard: &G,
         parts: HashParts,
-        (key, value): (&K, &V),
+        entry: &Entry<K, V>,
     ) -> bool {
-        let entry = Words::new(key, value);
-        self.take_out(guard, parts, |words| words.is_same(&entry))
+        self.take_out(guard, parts, |other| other.is_same(entry))
             .is_some()
     }
 
@@ -117,13 +115,13 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
         guard: &G,
         parts: HashParts,
         mut eq: impl FnMut(&K) -> bool,
-    ) -> Option<(K, V)> {
+    ) -> Option<Entry<K, V>> {
         // A key that is absent costs no write, and `eq` does not run under the lock.
         loop {
-            let found = self.find_words(guard, parts, &mut eq)?;
-            let removed = self.take_out(guard, parts, |words| words.is_same_key(&found));
-            if let Some(words) = removed {
-                return Some((words.key(), words.value()));
+            let found = self.find(guard, parts, &mut eq)?;
+            let removed = self.take_out(guard, parts, |other| other.has_same_key(&found));
+            if removed.is_some() {
+                return removed;
             }
         }
     }
@@ -150,9 +148,9 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
     /// Removes every entry that `keep` refuses. One that is updated meanwhile is left alone.
     pub(crate) fn retain<G: Reclaim>(&self, guard: &G, mut keep: impl FnMut(&K, &V) -> bool) {
         let mut sweep = InlineSweep::new();
-        while let Some((parts, words)) = self.sweep_words(guard, &mut sweep) {
-            if !keep(&words.key(), &words.value()) {
-                self.take_out(guard, parts, |other| other.is_same(&words));
+        while let Some((parts, entry)) = self.sweep_inline(guard, &mut sweep) {
+            if !keep(&entry.key, &entry.value) {
+                self.take_out(guard, parts, |other| other.is_same(&entry));
             }
         }
     }
@@ -181,17 +179,17 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
         &self,
         guard: &G,
         parts: HashParts,
-        accept: impl FnMut(&Words<K, V>) -> bool,
-    ) -> Option<Words<K, V>> {
+        accept: impl FnMut(&Entry<K, V>) -> bool,
+    ) -> Option<Entry<K, V>> {
         let Ok(root) = self.root_for_writing(guard) else {
             return None;
         };
         let mut bucket = Bucket::lock(root, parts.bits);
-        let (place, words) = find_place(&bucket, parts, accept)?;
+        let (place, entry) = find_place(&bucket, parts, accept)?;
         bucket.clear_tag(place);
         drop(bucket);
         self.count.add(guard.stripe(), -1);
-        Some(words)
+        Some(entry)
     }
 
     /// Stores an entry in a free place of its locked bucket, which is unlocked then.
@@ -200,11 +198,11 @@ impl<K: Plain + Hash, V: Plain, S: BuildHasher> Table<Inline<K, V, S>> {
         guard: &'g G,
         mut bucket: Bucket<'g, Inline<K, V, S>>,
         parts: HashParts,
-        words: &Words<K, V>,
+        entry: &Entry<K, V>,
     ) -> Result<(), AllocError> {
         let place = free_place(&mut bucket)?;
         let overflows = !bucket.front.contains(place.line);
-        store_words(place, words);
+        store(place, entry);
         bucket.set_tag(place, parts.tag);
         drop(bucket);
         let before = self.count.add(guard.stripe(), 1);
@@ -233,42 +231,44 @@ fn find_locked<'a, K: Plain, V: Plain, S>(
     parts: HashParts,
     mut eq: impl FnMut(&K) -> bool,
 ) -> Found<'a, K, V, S> {
-    find_place(bucket, parts, |words| eq(&words.key()))
+    find_place(bucket, parts, |entry| eq(&entry.key))
 }
 
 /// The first entry of this tag, in a locked bucket, that `accept` accepts.
 #[inline]
-fn find_place<'a, K, V, S>(
+fn find_place<'a, K: Plain, V: Plain, S>(
     bucket: &Bucket<'a, Inline<K, V, S>>,
     parts: HashParts,
-    mut accept: impl FnMut(&Words<K, V>) -> bool,
+    mut accept: impl FnMut(&Entry<K, V>) -> bool,
 ) -> Found<'a, K, V, S> {
     let slots = Inline::<K, V, S>::SLOTS;
     bucket.find_place(
+        bucket.may_be_behind(parts.tag),
         |meta| meta.matches_exactly(parts.tag, slots),
         |place| {
-            let words = locked_words(place);
-            accept(&words).then_some((place, words))
+            let entry = load_locked(place);
+            accept(&entry).then_some((place, entry))
         },
     )
 }
 
-/// Gives the entry at `place` of a locked bucket these words, whose key is the same.
+/// Gives the entry at `place` of a locked bucket, whose key is `key`, another value.
 #[inline]
 fn put_at<'a, K: Plain, V: Plain, S>(
     bucket: &mut Bucket<'a, Inline<K, V, S>>,
     place: Place<'a, Inline<K, V, S>>,
     parts: HashParts,
-    words: &Words<K, V>,
+    key: K,
+    value: V,
 ) -> Result<(), AllocError> {
-    type Entries<K, V, S> = Inline<K, V, S>;
-    if Entries::<K, V, S>::IN_PLACE {
-        let number = Entries::<K, V, S>::VALUE_WORD;
-        if let Some(&value) = words.words(Entries::<K, V, S>::WORDS).get(number) {
+    let entry = Entry { key, value };
+    if Inline::<K, V, S>::IN_PLACE {
+        let number = Inline::<K, V, S>::VALUE_WORD;
+        if number < Inline::<K, V, S>::WORDS {
             // Ordering: Release; who reads the value has what came before it (pairs with the fence in
-            // `validated`). The one exception to I2: no other word changes, so nothing can be torn,
-            // and the version need not change.
-            word(place, number).store(value, Ordering::Release);
+            // `load`). The one exception to I2: no other word changes, so nothing can be torn, and the
+            // version need not change.
+            word(place, number).store(entry.words()[number], Ordering::Release);
         }
         return Ok(());
     }
@@ -277,7 +277,7 @@ fn put_at<'a, K: Plain, V: Plain, S>(
         Some(to) => to,
         None => free_place(bucket)?,
     };
-    store_words(to, words);
+    store(to, &entry);
     bucket.move_tag(place, to, parts.tag);
     Ok(())
 }
