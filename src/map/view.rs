@@ -175,6 +175,8 @@ impl<K: Hash + Eq, V, S: BuildHasher, G: Pin> NullsHashMapRef<'_, K, V, S, G> {
     }
 
     pub(super) fn upsert(&self, parts: HashParts, key: K, value: V) -> Option<&V> {
+        // On its way while the node is allocated.
+        self.engine().prefetch(self.guard(), parts);
         let Ok(node) = Node::new(parts, (key, value)) else {
             out_of_memory::<(K, V)>()
         };

@@ -111,6 +111,8 @@ impl<'m, T, G: Pin> NullsHashTableRef<'m, T, G> {
     pub fn insert(&self, hash: u64, value: T) -> &T {
         let engine = self.engine();
         let parts = engine.parts(hash);
+        // On its way while the node is allocated.
+        engine.prefetch(self.guard(), parts);
         let Ok(node) = Node::new(parts, value) else {
             out_of_memory::<T>()
         };
