@@ -59,10 +59,13 @@ impl<T> Table<Boxed<T>> {
             return false;
         };
         let meta = array.home(parts.bits).meta_first();
-        if !meta.matches(parts.tag, SLOTS).is_empty() {
-            return true;
-        }
-        leads_on::<Boxed<T>>(meta, parts.tag) && maybe_beyond(array, parts)
+        let has_tag = |meta: Meta| !meta.matches(parts.tag, SLOTS).is_empty();
+        has_tag(meta)
+            || leads_on::<Boxed<T>>(meta, parts.tag)
+                && find_beyond(array, meta, parts, &mut |_, meta| {
+                    has_tag(meta).then_some(())
+                })
+                .is_some()
     }
 
     /// The entries that agree with `parts` in stored bits and tag.
@@ -154,7 +157,9 @@ fn find_from<'g, T, G: Reclaim>(
     if found.is_some() || !leads_on::<Boxed<T>>(meta, parts.tag) {
         return found;
     }
-    find_beyond(guard, array, meta, parts, &mut eq)
+    find_beyond(array, meta, parts, &mut |line, meta| {
+        find_in_line(guard, line, meta, parts, &mut eq)
+    })
 }
 
 #[inline]
@@ -170,7 +175,8 @@ fn find_in_line<'g, T, G: Reclaim>(
         .find(|node| node.bits == parts.bits && eq(&node.value))
 }
 
-/// Goes on where the home line of `array`, whose word was `meta`, did not decide: to the next array
+/// Goes on where the home line of `array`, whose word was `meta`, did not decide, until `look` finds
+/// something in a line: to the next array
 /// if the bucket has moved (tested first: a moved bucket's link leads to entries that may be gone),
 /// along the link otherwise.
 ///
@@ -178,13 +184,12 @@ fn find_in_line<'g, T, G: Reclaim>(
 /// array goes.
 #[cold]
 #[inline(never)]
-fn find_beyond<'g, T, G: Reclaim>(
-    guard: &'g G,
+fn find_beyond<'g, T, R>(
     mut array: &'g Array<Boxed<T>>,
     mut meta: Meta,
     parts: HashParts,
-    eq: &mut impl FnMut(&T) -> bool,
-) -> Option<&'g Node<T>> {
+    look: &mut impl FnMut(&'g Line<Boxed<T>>, Meta) -> Option<R>,
+) -> Option<R> {
     loop {
         if meta.is_moved() {
             array = array.next().expect("moved buckets have a next array");
@@ -195,7 +200,7 @@ fn find_beyond<'g, T, G: Reclaim>(
             let end = loop {
                 match walk.step() {
                     Ok(line) => {
-                        let found = find_in_line(guard, line, line.meta(), parts, eq);
+                        let found = look(line, line.meta());
                         if found.is_some() {
                             return found;
                         }
@@ -211,7 +216,7 @@ fn find_beyond<'g, T, G: Reclaim>(
         }
         let home = array.home(parts.bits);
         meta = home.meta_first();
-        let found = find_in_line(guard, home, meta, parts, eq);
+        let found = look(home, meta);
         if found.is_some() {
             return found;
         }
@@ -240,17 +245,6 @@ fn read_bucket<'g, T>(
             Err(Disturbed::Changed) => {}
         }
     }
-}
-
-/// Whether the tag is anywhere in the bucket of `parts`, where its home line did not decide.
-#[cold]
-fn maybe_beyond<T>(array: &Array<Boxed<T>>, parts: HashParts) -> bool {
-    let mut maybe = false;
-    read_bucket(array, parts.bits, |line| match line {
-        Some((_, meta)) => maybe |= !meta.matches(parts.tag, SLOTS).is_empty(),
-        None => maybe = false,
-    });
-    maybe
 }
 
 impl<T> fmt::Debug for Sweep<'_, T> {
