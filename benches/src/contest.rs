@@ -1,52 +1,105 @@
-//! Rounds of one workload, interleaved over several tables.
+//! Rounds of one piece of work, interleaved over several tables.
 
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use crate::adapters::Table;
-use crate::record::quartiles;
-use crate::workloads::{Script, Tally, Workload, fill};
+use crate::record;
+use crate::workloads::{Script, fill};
 
-/// A table that is filled and ready. The one dynamic call is per round, never per operation.
-pub struct Contender {
-    name: String,
-    table: Box<dyn Rounds>,
+/// What the threads do in each round, the same for every table, and what must come out of it.
+pub trait Work: Sync + 'static {
+    fn threads(&self) -> usize;
+
+    /// Operations that each thread makes in a round.
+    fn ops(&self) -> usize;
+
+    /// Whether tables are afterwards what they were.
+    fn only_reads(&self) -> bool;
+
+    /// Whether there is nothing but look-ups of present keys, which floors can answer too.
+    fn only_hits(&self) -> bool;
+
+    /// Called before each round, outside the measured time.
+    fn prepare(&mut self, _round: usize) {}
+
+    /// One thread's part of one round: the measured code.
+    fn run(&self, table: &impl Table, thread: usize, round: usize) -> Tally;
+
+    /// Whether a thread's answers were right. How many present keys it missed, if the peer is one that
+    /// `may_miss` them; an error if anything else is wrong.
+    fn verify(&self, thread: usize, round: usize, tally: &Tally, may_miss: bool) -> Result<u64>;
+
+    /// Whether the table holds what `rounds` rounds must leave in it, in which it grew by `grown`
+    /// entries according to its answers.
+    fn verify_contents(&self, table: &impl Table, rounds: usize, grown: i64) -> Result<()>;
 }
 
-impl Contender {
+/// What a thread counted in one round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Operations (in churn: removals and insertions) that found what they should.
+    pub good: u64,
+    /// Sum of the values read; zero where it cannot be known beforehand.
+    pub sum: u64,
+    /// Values that nobody stored under the key.
+    pub wrong: u64,
+    /// Entries added less entries removed, where that cannot be known beforehand.
+    pub grown: i64,
+}
+
+/// A table that is filled and ready. The one dynamic call is per round, never per operation.
+pub struct Contender<W = Script> {
+    name: String,
+    version: &'static str,
+    table: Box<dyn Rounds<W>>,
+}
+
+impl<W: Work> Contender<W> {
     /// Fills an empty table.
     pub fn new<T: Table>(name: impl Into<String>, table: T, entries: usize) -> Result<Self> {
         let name = name.into();
         fill(&table, entries).with_context(|| name.clone())?;
         Ok(Self {
             name,
+            version: record::version(T::PACKAGE),
             table: Box::new(table),
         })
     }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
 }
 
-trait Rounds {
-    fn round(&self, script: &Script, round: usize) -> Result<(Duration, u64)>;
-    fn check(&self, script: &Script, rounds: usize) -> Result<()>;
+/// One round of one table.
+struct Round {
+    /// What the slowest thread needed, from the start that all threads wait for.
+    time: Duration,
+    missed: u64,
+    grown: i64,
 }
 
-impl<T: Table> Rounds for T {
-    /// The time that the slowest thread needed, from the start all threads wait for, and how many
-    /// look-ups missed a key, if the peer is one that may.
-    fn round(&self, script: &Script, round: usize) -> Result<(Duration, u64)> {
-        let start = Barrier::new(script.threads());
-        let work = |thread| {
+trait Rounds<W> {
+    fn round(&self, work: &W, round: usize) -> Result<Round>;
+    fn verify_contents(&self, work: &W, rounds: usize, grown: i64) -> Result<()>;
+}
+
+impl<T: Table, W: Work> Rounds<W> for T {
+    fn round(&self, work: &W, round: usize) -> Result<Round> {
+        let start = Barrier::new(work.threads());
+        let part = |thread| {
             start.wait();
             let start = Instant::now();
-            let tally = script.run(self, thread, round);
+            let tally = work.run(self, thread, round);
             (start.elapsed(), tally)
         };
         let results: Vec<(Duration, Tally)> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..script.threads())
-                .map(|thread| scope.spawn(move || work(thread)))
+            let threads: Vec<_> = (0..work.threads())
+                .map(|thread| scope.spawn(move || part(thread)))
                 .collect();
             threads
                 .into_iter()
@@ -55,36 +108,34 @@ impl<T: Table> Rounds for T {
         });
         let mut missed = 0;
         for (thread, (_, tally)) in results.iter().enumerate() {
-            let expected = script.expected(thread, round);
-            if T::MISSES_UPDATED && script.workload() == Workload::Mix {
-                missed += expected.good - tally.good;
-            } else {
-                ensure!(
-                    *tally == expected,
-                    "round {round}: {tally:?} instead of {expected:?}"
-                );
-            }
+            missed += work
+                .verify(thread, round, tally, T::MISSES_UPDATED)
+                .with_context(|| format!("round {round}"))?;
         }
-        let slowest = results.iter().map(|(time, _)| *time).max();
-        Ok((slowest.unwrap_or_default(), missed))
+        Ok(Round {
+            time: results
+                .iter()
+                .map(|(time, _)| *time)
+                .max()
+                .unwrap_or_default(),
+            missed,
+            grown: results.iter().map(|(_, tally)| tally.grown).sum(),
+        })
     }
 
-    fn check(&self, script: &Script, rounds: usize) -> Result<()> {
-        script.check_contents(self, rounds)
+    fn verify_contents(&self, work: &W, rounds: usize, grown: i64) -> Result<()> {
+        work.verify_contents(self, rounds, grown)
     }
 }
 
 /// One contender's measurements. All times are wall-clock time per operation of a thread (of the
 /// slowest): the reciprocal of a thread's throughput, not a latency.
 #[derive(Debug)]
-pub struct Score {
+pub struct Timing {
     pub name: String,
-    /// Quartiles, in nanoseconds.
-    pub time: [f64; 3],
-    /// Median time of the first contender by that of this one: above one is faster than the first.
-    pub ratio_of_medians: f64,
-    /// Quartiles of the ratios within each round.
-    pub ratio: [f64; 3],
+    pub version: &'static str,
+    /// In nanoseconds, one a round.
+    pub times: Vec<f64>,
     /// Look-ups of present keys that found nothing, where a peer's nature allows it.
     pub missed: u64,
 }
@@ -92,104 +143,46 @@ pub struct Score {
 /// Lets all contenders do one round after the other, the order rotated by one each round, and checks
 /// all answers. `progress` is told the round that begins. With more than one round, one more is made
 /// beforehand and not counted.
-pub fn run(
-    script: &Script,
-    contenders: &[Contender],
+pub fn run<W: Work>(
+    work: &mut W,
+    contenders: &[&Contender<W>],
     rounds: usize,
     mut progress: impl FnMut(usize),
-) -> Result<Vec<Score>> {
+) -> Result<Vec<Timing>> {
     let warm_up = usize::from(rounds > 1);
-    let mut results = vec![(Vec::with_capacity(rounds), 0); contenders.len()];
+    let mut timings: Vec<_> = contenders
+        .iter()
+        .map(|contender| empty(contender))
+        .collect();
+    let mut grown = vec![0; contenders.len()];
     for round in 0..warm_up + rounds {
         progress(round);
+        work.prepare(round);
         for turn in 0..contenders.len() {
             let at = (round + turn) % contenders.len();
-            let Contender { name, table } = &contenders[at];
-            let (time, unseen) = table.round(script, round).with_context(|| name.clone())?;
-            let (times, missed) = &mut results[at];
-            *missed += unseen;
+            let Contender { name, table, .. } = contenders[at];
+            let done = table.round(work, round).with_context(|| name.clone())?;
+            timings[at].missed += done.missed;
+            grown[at] += done.grown;
             if round >= warm_up {
-                times.push(time.as_secs_f64() * 1e9 / script.ops() as f64);
+                let time = done.time.as_secs_f64() * 1e9 / work.ops() as f64;
+                timings[at].times.push(time);
             }
         }
     }
-    for Contender { name, table } in contenders {
+    for (Contender { name, table, .. }, grown) in contenders.iter().zip(grown) {
         table
-            .check(script, warm_up + rounds)
+            .verify_contents(work, warm_up + rounds, grown)
             .with_context(|| name.clone())?;
     }
-    let (first, _) = &results[0];
-    let score = |(contender, (times, missed)): (&Contender, &(Vec<f64>, u64))| {
-        let ratios: Vec<f64> = first
-            .iter()
-            .zip(times)
-            .map(|(first, own)| first / own)
-            .collect();
-        Score {
-            name: contender.name.clone(),
-            time: quartiles(times),
-            ratio_of_medians: quartiles(first)[1] / quartiles(times)[1],
-            ratio: quartiles(&ratios),
-            missed: *missed,
-        }
-    };
-    Ok(contenders.iter().zip(&results).map(score).collect())
+    Ok(timings)
 }
 
-/// Prints a cell's table. `first` is whom the ratios refer to.
-pub fn print(title: &str, first: &str, scores: &[Score]) {
-    println!(
-        "{title:<20}{:>9}{:>14}{:>12}{:>15}",
-        "ns/op",
-        format!("× {first}"),
-        "by round",
-        "quartiles"
-    );
-    for Score {
-        name,
-        time,
-        ratio_of_medians,
-        ratio: [low, median, high],
-        missed,
-    } in scores
-    {
-        print!(
-            "  {name:<18}{:>9.1}{ratio_of_medians:>14.2}{median:>12.2}",
-            time[1]
-        );
-        let quartiles = format!("{low:.2}..{high:.2}");
-        let remark = if *missed > 0 {
-            format!("  present keys missed: {missed}")
-        } else {
-            String::new()
-        };
-        println!("{quartiles:>15}{remark}");
-    }
-    println!();
-}
-
-/// Tells on stderr how far a program is, at most every four seconds.
-pub struct Progress {
-    begun: Instant,
-    told: Instant,
-}
-
-impl Progress {
-    const EVERY: Duration = Duration::from_secs(4);
-
-    #[expect(clippy::new_without_default, reason = "it starts a clock")]
-    pub fn new() -> Self {
-        let now = Instant::now();
-        Self {
-            begun: now,
-            told: now,
-        }
-    }
-
-    pub fn tell(&mut self, what: impl FnOnce() -> String) {
-        if self.told.elapsed() >= Self::EVERY {
-            self.told = Instant::now();
-            eprintln!("[{:>4} s] {}", self.begun.elapsed().as_secs(), what());
-        }
+fn empty<W>(contender: &Contender<W>) -> Timing {
+    Timing {
+        name: contender.name.clone(),
+        version: contender.version,
+        times: Vec::new(),
+        missed: 0,
     }
 }

@@ -3,5 +3,11 @@
 
 pub mod adapters;
 pub mod contest;
+pub mod counting;
+pub mod latency;
+pub mod mixture;
+pub mod progress;
 pub mod record;
+pub mod score;
 pub mod workloads;
+pub mod zipf;

@@ -5,13 +5,21 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser;
 use nulls_benches::adapters::{Papaya, Table, Visitor, for_each_table};
-use nulls_benches::contest::{self, Contender, Progress};
+use nulls_benches::contest::{self, Contender, Work};
+use nulls_benches::progress::Progress;
 use nulls_benches::record::{self, rounded};
+use nulls_benches::score;
 use nulls_benches::workloads::{Script, Workload};
 use serde::Serialize;
 
 const ENTRIES: [usize; 2] = [100_000, 2_000_000];
 const THREADS: [usize; 2] = [1, 2];
+const WORKLOADS: [Workload; 4] = [
+    Workload::Hit,
+    Workload::Miss,
+    Workload::Mix,
+    Workload::Churn,
+];
 
 /// Workload, entries, threads.
 type Cell = (Workload, usize, usize);
@@ -65,7 +73,7 @@ impl Args {
     fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for &entries in if self.once { &[1_000][..] } else { &ENTRIES } {
-            for workload in Workload::ALL {
+            for workload in WORKLOADS {
                 cells.extend(THREADS.map(|threads| (workload, entries, threads)));
             }
         }
@@ -107,7 +115,6 @@ struct Lineup<'a> {
     args: &'a Args,
     entries: usize,
     contenders: Vec<Contender>,
-    versions: Vec<&'static str>,
 }
 
 impl<'a> Lineup<'a> {
@@ -116,7 +123,6 @@ impl<'a> Lineup<'a> {
             args,
             entries,
             contenders: Vec::new(),
-            versions: Vec::new(),
         };
         for_each_table(&mut lineup)?;
         Ok(lineup)
@@ -131,7 +137,6 @@ impl Visitor for Lineup<'_> {
             let table = T::with_capacity(if *presize { self.entries } else { 0 });
             self.contenders
                 .push(Contender::new(T::NAME, table, self.entries)?);
-            self.versions.push(record::version(T::PACKAGE));
         }
         Ok(())
     }
@@ -154,30 +159,27 @@ fn main() -> Result<()> {
             Some(lineup) => lineup,
             None => Lineup::new(&args, entries)?,
         };
-        let script = Script::new(workload, entries, threads, args.ops(entries));
-        let scores = contest::run(&script, &lineup.contenders, rounds, |round| {
+        let mut script = Script::new(workload, entries, threads, args.ops(entries));
+        let contenders: Vec<_> = lineup.contenders.iter().collect();
+        let timings = contest::run(&mut script, &contenders, rounds, |round| {
             tell(&format!("round {round} of {rounds}"));
         })?;
-        contest::print(&name, Papaya::NAME, &scores);
-        rows.extend(
-            scores
-                .into_iter()
-                .zip(&lineup.versions)
-                .map(|(score, peer_version)| Row {
-                    peer: score.name,
-                    peer_version,
-                    workload: workload.name(),
-                    entries,
-                    threads,
-                    presized: args.presize,
-                    rounds,
-                    ns_per_op: rounded(score.time[1]),
-                    ratio_to_papaya: rounded(score.ratio[1]),
-                    ratio_p25: rounded(score.ratio[0]),
-                    ratio_p75: rounded(score.ratio[2]),
-                }),
-        );
-        unchanged = Some(lineup).filter(|_| workload.only_reads());
+        let scores = score::scores(&timings);
+        score::print(&name, Papaya::NAME, &scores);
+        rows.extend(scores.into_iter().zip(&timings).map(|(score, timing)| Row {
+            peer: score.name,
+            peer_version: timing.version,
+            workload: workload.name(),
+            entries,
+            threads,
+            presized: args.presize,
+            rounds,
+            ns_per_op: rounded(score.time[1]),
+            ratio_to_papaya: rounded(score.ratio[1]),
+            ratio_p25: rounded(score.ratio[0]),
+            ratio_p75: rounded(score.ratio[2]),
+        }));
+        unchanged = Some(lineup).filter(|_| script.only_reads());
     }
     args.record
         .map_or(Ok(()), |file| record::write_csv(&file, &rows))

@@ -7,6 +7,8 @@ use anyhow::{Result, ensure};
 use clap::ValueEnum;
 
 use crate::adapters::{Session, Table};
+use crate::contest::{Tally, Work};
+use crate::zipf;
 
 /// A thread takes a new session after this many operations: often enough for peers that reclaim to
 /// get rid of their garbage, seldom enough not to measure sessions.
@@ -18,6 +20,10 @@ pub enum Workload {
     Hit,
     /// Look-ups of absent keys.
     Miss,
+    /// Look-ups of present keys, some far more often than others.
+    Zipf,
+    /// 19 look-ups, then an update, all of present keys.
+    Read95,
     /// Look-up, update, look-up, update, all of present keys.
     Mix,
     /// One operation removes a thread's oldest key *and* inserts a new one.
@@ -25,20 +31,33 @@ pub enum Workload {
 }
 
 impl Workload {
-    pub const ALL: [Self; 4] = [Self::Hit, Self::Miss, Self::Mix, Self::Churn];
+    pub const ALL: [Self; 6] = [
+        Self::Hit,
+        Self::Miss,
+        Self::Zipf,
+        Self::Read95,
+        Self::Mix,
+        Self::Churn,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Hit => "hit",
             Self::Miss => "miss",
+            Self::Zipf => "zipf",
+            Self::Read95 => "read95",
             Self::Mix => "mix",
             Self::Churn => "churn",
         }
     }
 
-    /// Whether a table is afterwards what it was.
-    pub fn only_reads(self) -> bool {
-        matches!(self, Self::Hit | Self::Miss)
+    /// How many operations there are for one update.
+    fn operations_an_update(self) -> Option<usize> {
+        match self {
+            Self::Read95 => Some(20),
+            Self::Mix => Some(2),
+            _ => None,
+        }
     }
 }
 
@@ -91,28 +110,26 @@ pub struct Script {
     walks: Vec<Vec<u64>>,
 }
 
-/// What a thread counted in one round.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Operations (in churn: removals and insertions) that found what they should.
-    pub good: u64,
-    /// Sum of the values read; zero where it cannot be known beforehand.
-    pub sum: u64,
-}
-
 impl Script {
-    /// `ops` must be even: a mix is made of pairs. `entries` is rounded down to a multiple of `threads`.
+    /// `ops` must be a multiple of 20, and of 2 for a mix: it is made of such groups. `entries` is rounded
+    /// down to a multiple of `threads`.
     pub fn new(workload: Workload, entries: usize, threads: usize, ops: usize) -> Self {
-        assert!(ops.is_multiple_of(2) && entries >= threads);
+        let group = workload.operations_an_update().unwrap_or(1);
+        assert!(ops.is_multiple_of(group) && entries >= threads);
         let entries = entries / threads * threads;
-        let range = match workload {
-            Workload::Hit | Workload::Mix => 0..entries,
-            Workload::Miss => entries..2 * entries,
-            Workload::Churn => 0..0,
-        };
-        let walks = (0..threads)
+        let walks = (0..threads as u64)
             .map(|thread| {
-                let order = shuffled(range.clone(), thread as u64);
+                let order = match workload {
+                    Workload::Hit | Workload::Read95 | Workload::Mix => {
+                        shuffled(0..entries, thread)
+                    }
+                    Workload::Miss => shuffled(entries..2 * entries, thread),
+                    Workload::Zipf => {
+                        let ranks = zipf::ranks(entries, thread);
+                        ranks.map(key).take(entries.max(ops)).collect()
+                    }
+                    Workload::Churn => Vec::new(),
+                };
                 let rounds = order.len().div_ceil(ops);
                 order.iter().copied().cycle().take(rounds * ops).collect()
             })
@@ -133,65 +150,20 @@ impl Script {
         self.entries
     }
 
-    pub fn ops(&self) -> usize {
-        self.ops
-    }
-
-    pub fn threads(&self) -> usize {
-        self.walks.len()
-    }
-
-    /// One thread's part of one round: the measured code.
-    pub fn run(&self, table: &impl Table, thread: usize, round: usize) -> Tally {
-        match self.workload {
-            Workload::Hit | Workload::Miss => look_up(table, self.window(thread, round)),
-            Workload::Mix => mix(table, self.window(thread, round)),
-            Workload::Churn => self.churn(table, thread, round),
-        }
-    }
-
     /// What `run` must return.
-    pub fn expected(&self, thread: usize, round: usize) -> Tally {
+    fn expected(&self, thread: usize, round: usize) -> Tally {
         let ops = self.ops as u64;
-        match self.workload {
-            Workload::Hit => Tally {
-                good: ops,
-                sum: sum(self.window(thread, round)),
-            },
-            Workload::Miss => Tally::default(),
-            Workload::Mix => Tally { good: ops, sum: 0 },
-            Workload::Churn => Tally {
-                good: 2 * ops,
-                sum: 0,
-            },
+        let (good, sum) = match self.workload {
+            Workload::Hit | Workload::Zipf => (ops, sum(self.window(thread, round))),
+            Workload::Miss => (0, 0),
+            Workload::Read95 | Workload::Mix => (ops, 0),
+            Workload::Churn => (2 * ops, 0),
+        };
+        Tally {
+            good,
+            sum,
+            ..Tally::default()
         }
-    }
-
-    /// Whether the table holds what `rounds` rounds must leave in it.
-    pub fn check_contents(&self, table: &impl Table, rounds: usize) -> Result<()> {
-        let live: Vec<u64> = match self.workload {
-            Workload::Churn => (0..self.threads())
-                .flat_map(|thread| {
-                    self.live(rounds)
-                        .map(move |turn| self.churn_key(thread, turn))
-                })
-                .collect(),
-            _ => (0..self.entries).map(key).collect(),
-        };
-        let updates = match self.workload {
-            Workload::Mix => rounds * self.threads() * (self.ops / 2),
-            _ => 0,
-        };
-        let expected = Tally {
-            good: live.len() as u64,
-            sum: sum(&live).wrapping_add(updates as u64),
-        };
-        let found = look_up(table, &live);
-        ensure!(
-            found == expected,
-            "contents: {found:?} instead of {expected:?}"
-        );
-        Ok(())
     }
 
     fn window(&self, thread: usize, round: usize) -> &[u64] {
@@ -212,7 +184,7 @@ impl Script {
         oldest..oldest + self.entries / self.threads()
     }
 
-    fn churn(&self, table: &impl Table, thread: usize, round: usize) -> Tally {
+    fn churn(&self, table: &impl Table, thread: usize, round: usize) -> u64 {
         let Range { start, end } = self.live(round);
         let mut good = 0;
         for done in (0..self.ops).step_by(PIN_EVERY) {
@@ -223,7 +195,76 @@ impl Script {
                 good += u64::from(session.insert(new, value(new)));
             }
         }
-        Tally { good, sum: 0 }
+        good
+    }
+}
+
+impl Work for Script {
+    fn threads(&self) -> usize {
+        self.walks.len()
+    }
+
+    fn ops(&self) -> usize {
+        self.ops
+    }
+
+    fn only_reads(&self) -> bool {
+        self.only_hits() || self.workload == Workload::Miss
+    }
+
+    fn only_hits(&self) -> bool {
+        matches!(self.workload, Workload::Hit | Workload::Zipf)
+    }
+
+    fn run(&self, table: &impl Table, thread: usize, round: usize) -> Tally {
+        let good = match self.workload {
+            Workload::Hit | Workload::Miss | Workload::Zipf => {
+                return look_up(table, self.window(thread, round));
+            }
+            Workload::Read95 => mix::<20>(table, self.window(thread, round)),
+            Workload::Mix => mix::<2>(table, self.window(thread, round)),
+            Workload::Churn => self.churn(table, thread, round),
+        };
+        Tally {
+            good,
+            ..Tally::default()
+        }
+    }
+
+    fn verify(&self, thread: usize, round: usize, tally: &Tally, may_miss: bool) -> Result<u64> {
+        let expected = self.expected(thread, round);
+        if may_miss && self.workload.operations_an_update().is_some() {
+            return Ok(expected.good - tally.good);
+        }
+        ensure!(*tally == expected, "{tally:?} instead of {expected:?}");
+        Ok(0)
+    }
+
+    fn verify_contents(&self, table: &impl Table, rounds: usize, _grown: i64) -> Result<()> {
+        let live: Vec<u64> = match self.workload {
+            Workload::Churn => (0..self.threads())
+                .flat_map(|thread| {
+                    self.live(rounds)
+                        .map(move |turn| self.churn_key(thread, turn))
+                })
+                .collect(),
+            _ => (0..self.entries).map(key).collect(),
+        };
+        let updates = match self.workload.operations_an_update() {
+            Some(group) => rounds * self.threads() * (self.ops / group),
+            None => 0,
+        };
+        let expected = Tally {
+            good: live.len() as u64,
+            sum: sum(&live).wrapping_add(updates as u64),
+            ..Tally::default()
+        };
+        let found = look_up(table, &live);
+        ensure!(
+            found == expected,
+            "contents: {found:?} instead of {expected:?}"
+        );
+        Ok(())
     }
 }
 
@@ -246,14 +287,18 @@ fn look_up(table: &impl Table, keys: &[u64]) -> Tally {
     tally
 }
 
-fn mix(table: &impl Table, keys: &[u64]) -> Tally {
-    let mut tally = Tally::default();
-    for keys in keys.chunks(PIN_EVERY) {
+/// Look-ups, and an update of the last key of every `GROUP`. How many keys were there.
+fn mix<const GROUP: usize>(table: &impl Table, keys: &[u64]) -> u64 {
+    let mut good = 0;
+    for keys in keys.chunks(PIN_EVERY / GROUP * GROUP) {
         let session = table.pin();
-        for pair in keys.chunks_exact(2) {
-            tally.good += u64::from(black_box(session.get(&pair[0])).is_some());
-            tally.good += u64::from(session.update(pair[1]));
+        for group in keys.chunks_exact(GROUP) {
+            let (last, reads) = group.split_last().expect("a group has two keys or more");
+            for key in reads {
+                good += u64::from(black_box(session.get(key)).is_some());
+            }
+            good += u64::from(session.update(*last));
         }
     }
-    tally
+    good
 }

@@ -394,7 +394,7 @@ impl<'a, L: Layout> Bucket<'a, L> {
     /// 0 and no link bit, in one store (I7, 1.2); the slots, home and overflow, stay as they
     /// are (1.3).
     pub(super) fn set_moved(mut self) {
-        self.meta = Meta::MOVED.locked();
+        self.meta = Meta::moved(L::SLOTS).locked();
         self.changed = false;
     }
 }

@@ -66,12 +66,11 @@ pub(crate) unsafe trait Layout: Sized {
 #[inline]
 pub(super) fn leads_on<L: Layout>(meta: Meta, tag: Tag) -> bool {
     const { assert!(L::FILTERED || L::LINES == 1) };
-    meta.is_moved()
-        || if L::FILTERED {
-            meta.may_be_behind(tag, L::SLOTS)
-        } else {
-            meta.has_link()
-        }
+    if L::FILTERED {
+        meta.may_be_behind(tag, L::SLOTS)
+    } else {
+        meta.is_moved() || meta.has_link()
+    }
 }
 
 /// How entries come into another array.

@@ -5,10 +5,11 @@
 //! lock moved link   version             behind                   tag … tag
 //! ```
 //!
-//! *Behind* is a filter of eight bits for the tags that are in the lines behind the home line: a miss
-//! in the home line looks there only if the bit of its tag is set. So that almost every miss is
-//! decided by the home's word, also in a bucket that has overflow lines. An inline line of four slots
-//! has no room for it.
+//! *Behind* is a filter of the tags that are in the lines behind the home line, all of them or'ed: a
+//! miss in the home line looks there only if every bit of its tag is set. So that almost every miss is
+//! decided by the home's word, also in a bucket that has overflow lines. (One bit of eight for each tag
+//! would pass as many, but its test costs a shift.) A moved word has all of them set, so that one test
+//! does for both. An inline line of four slots has no room for it.
 //!
 //! A word of zeros is a free, unlocked, unmoved line without a link, which is why arrays may come
 //! zeroed from the allocator. Lock, moved and link mean something in a bucket's home line only; an
@@ -34,13 +35,16 @@ const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 pub(crate) struct Meta(u64);
 
 impl Meta {
+    /// A free line without flags.
+    pub(crate) const EMPTY: Self = Self(0);
+
     /// What a bucket's word becomes when its entries have gone to the next array: all tags 0 and no
     /// link, so that a reader's hit path needs no test for it and its miss path cannot walk
     /// into the old lines (I7).
-    pub(crate) const MOVED: Self = Self(MOVED);
-
-    /// A free line without flags.
-    pub(crate) const EMPTY: Self = Self(0);
+    #[inline]
+    pub(crate) const fn moved(slots: usize) -> Self {
+        Self(MOVED | behind_byte(0xff, slots))
+    }
 
     #[inline]
     pub(crate) const fn from_word(word: u64) -> Self {
@@ -67,29 +71,29 @@ impl Meta {
         self.0 & LINK != 0
     }
 
-    /// Whether an entry of this tag may be in a line behind the home line whose word this is: one of
-    /// eight bits for all of them, in the byte above the tags.
+    /// Whether an entry of this tag may be elsewhere than in the home line whose word this is: behind
+    /// it or in the next array.
     #[inline]
     pub(crate) const fn may_be_behind(self, tag: Tag, slots: usize) -> bool {
-        self.0 >> behind_bit(tag, slots) & 1 != 0
+        (LOW_BITS * tag.byte() as u64) & !self.0 & behind_byte(0xff, slots) == 0
     }
 
-    /// Whether none of these bits is set.
+    /// Whether no tag is behind.
     #[inline]
     pub(crate) const fn is_none_behind(self, slots: usize) -> bool {
-        self.0 & 0xff << (8 * slots) == 0
+        self.0 & behind_byte(0xff, slots) == 0
     }
 
-    /// With the bit for this tag.
+    /// With this tag behind.
     #[inline]
     pub(crate) const fn with_behind(self, tag: Tag, slots: usize) -> Self {
-        Self(self.0 | 1 << behind_bit(tag, slots))
+        Self(self.0 | behind_byte(tag.byte(), slots))
     }
 
-    /// Without any of these bits.
+    /// With none behind.
     #[inline]
     pub(crate) const fn with_none_behind(self, slots: usize) -> Self {
-        Self(self.0 & !(0xff << (8 * slots)))
+        Self(self.0 & !behind_byte(0xff, slots))
     }
 
     /// Whether the word is as it came from the allocator, but maybe locked.
@@ -189,9 +193,9 @@ impl Meta {
     }
 }
 
-/// Which bit of a home's word says that this tag may be behind it.
-const fn behind_bit(tag: Tag, slots: usize) -> usize {
-    8 * slots + (tag.byte() & 7) as usize
+/// A byte at the place of the filter, above the tags.
+const fn behind_byte(byte: u8, slots: usize) -> u64 {
+    (byte as u64) << (8 * slots)
 }
 
 /// The high bits of the tag bytes of a line with `slots` slots: the flags above them never match a
@@ -296,10 +300,25 @@ mod tests {
     }
 
     #[test]
-    fn a_moved_word_shows_no_tag_and_no_link() {
-        assert!(Meta::MOVED.is_moved() && !Meta::MOVED.has_link() && !Meta::MOVED.is_locked());
-        assert!(Meta::MOVED.occupied(SLOTS).is_empty());
-        assert!(!Meta::MOVED.may_be_behind(tag(7), SLOTS));
+    fn a_moved_word_shows_no_tag_and_no_link_and_leads_on() {
+        let moved = Meta::moved(SLOTS);
+        assert!(moved.is_moved() && !moved.has_link() && !moved.is_locked());
+        assert!(moved.occupied(SLOTS).is_empty());
+        assert!((1..=255).all(|byte| moved.may_be_behind(tag(byte), SLOTS)));
+    }
+
+    #[test]
+    fn most_tags_are_not_behind() {
+        let passed = |behind: &[u8]| {
+            let word = |meta: Meta, &byte: &u8| meta.with_behind(tag(byte), SLOTS);
+            let meta = behind.iter().fold(Meta::EMPTY, word);
+            (1..=255)
+                .filter(|&byte| meta.may_be_behind(tag(byte), SLOTS))
+                .count()
+        };
+        assert_eq!(passed(&[]), 0);
+        assert_eq!(passed(&[0b1010_0101]), 15);
+        assert_eq!(passed(&[0b1010_0101, 0b1000_0111]), 31);
     }
 
     #[test]

@@ -1,3 +1,5 @@
+use dashmap::Entry;
+
 use super::{Hasher, Session, Table, hasher};
 
 pub struct DashMap(dashmap::DashMap<u64, u64, Hasher>);
@@ -30,6 +32,22 @@ impl Session for &DashMap {
     #[inline]
     fn insert(&self, key: u64, value: u64) -> bool {
         self.0.insert(key, value).is_none()
+    }
+
+    #[inline]
+    fn add(&self, key: u64, value: u64) -> bool {
+        match self.0.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(value);
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+
+    #[inline]
+    fn put(&self, key: u64, value: u64) -> bool {
+        self.insert(key, value)
     }
 
     #[inline]

@@ -1,5 +1,6 @@
 use nulls::{Collector, NullsHashMap, NullsHashMapRef};
 
+use super::planted::planted;
 use super::{Hasher, Session, Table, hasher};
 
 pub struct Nulls(NullsHashMap<u64, u64, Hasher>);
@@ -38,21 +39,36 @@ impl Table for Nulls {
 impl Session for Pinned<'_> {
     #[inline]
     fn get(&self, key: &u64) -> Option<u64> {
+        planted(*key);
         self.0.get(key).copied()
     }
 
     #[inline]
     fn insert(&self, key: u64, value: u64) -> bool {
+        planted(key);
         self.0.insert(key, value).is_none()
     }
 
     #[inline]
+    fn add(&self, key: u64, value: u64) -> bool {
+        planted(key);
+        self.0.try_insert(key, value).is_ok()
+    }
+
+    #[inline]
+    fn put(&self, key: u64, value: u64) -> bool {
+        self.insert(key, value)
+    }
+
+    #[inline]
     fn remove(&self, key: &u64) -> bool {
+        planted(*key);
         self.0.remove(key).is_some()
     }
 
     #[inline]
     fn update(&self, key: u64) -> bool {
+        planted(key);
         self.0.update(key, |value| value + 1).is_some()
     }
 }

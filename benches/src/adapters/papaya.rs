@@ -35,6 +35,16 @@ impl Session for Pinned<'_> {
     }
 
     #[inline]
+    fn add(&self, key: u64, value: u64) -> bool {
+        self.0.try_insert(key, value).is_ok()
+    }
+
+    #[inline]
+    fn put(&self, key: u64, value: u64) -> bool {
+        self.insert(key, value)
+    }
+
+    #[inline]
     fn remove(&self, key: &u64) -> bool {
         self.0.remove(key).is_some()
     }

@@ -1,5 +1,7 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use hashbrown::hash_map::Entry;
+
 use super::{Hasher, Session, Table, hasher};
 
 type Map = hashbrown::HashMap<u64, u64, Hasher>;
@@ -47,6 +49,22 @@ impl Session for &RwLockMap {
     #[inline]
     fn insert(&self, key: u64, value: u64) -> bool {
         self.write().insert(key, value).is_none()
+    }
+
+    #[inline]
+    fn add(&self, key: u64, value: u64) -> bool {
+        match self.write().entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(value);
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+
+    #[inline]
+    fn put(&self, key: u64, value: u64) -> bool {
+        self.insert(key, value)
     }
 
     #[inline]

@@ -42,6 +42,25 @@ impl Session for Pinned<'_> {
     }
 
     #[inline]
+    fn add(&self, key: u64, value: u64) -> bool {
+        self.insert(key, value)
+    }
+
+    #[inline]
+    fn put(&self, key: u64, value: u64) -> bool {
+        match self.index.entry_sync(key) {
+            Entry::Occupied(mut entry) => {
+                entry.update(value);
+                false
+            }
+            Entry::Vacant(entry) => {
+                entry.insert_entry(value);
+                true
+            }
+        }
+    }
+
+    #[inline]
     fn remove(&self, key: &u64) -> bool {
         self.index.remove_sync(key)
     }

@@ -30,6 +30,16 @@ impl Session for &SccMap {
     }
 
     #[inline]
+    fn add(&self, key: u64, value: u64) -> bool {
+        self.insert(key, value)
+    }
+
+    #[inline]
+    fn put(&self, key: u64, value: u64) -> bool {
+        self.0.upsert_sync(key, value).is_none()
+    }
+
+    #[inline]
     fn remove(&self, key: &u64) -> bool {
         self.0.remove_sync(key).is_some()
     }

@@ -6,8 +6,10 @@ use anyhow::Result;
 use clap::Parser;
 use nulls::Collector;
 use nulls_benches::adapters::Nulls;
-use nulls_benches::contest::{self, Contender, Progress};
+use nulls_benches::contest::{self, Contender};
+use nulls_benches::progress::Progress;
 use nulls_benches::record::{self, rounded};
+use nulls_benches::score;
 use nulls_benches::workloads::{Script, Workload};
 use serde::Serialize;
 
@@ -53,17 +55,19 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let rounds = usize::from(args.rounds);
     let mut progress = Progress::new();
-    let script = Script::new(Workload::Churn, args.entries, THREADS, args.ops);
+    let mut script = Script::new(Workload::Churn, args.entries, THREADS, args.ops);
     let contenders = SIZES.map(|size| {
         let collector = Collector::builder().batch_size(size).build();
         let table = Nulls::with_collector(script.entries(), collector);
         Contender::new(format!("batches of {size}"), table, script.entries())
     });
-    let contenders: Vec<_> = contenders.into_iter().collect::<Result<_>>()?;
-    let scores = contest::run(&script, &contenders, rounds, |round| {
+    let contenders: Vec<Contender> = contenders.into_iter().collect::<Result<_>>()?;
+    let contenders: Vec<_> = contenders.iter().collect();
+    let timings = contest::run(&mut script, &contenders, rounds, |round| {
         progress.tell(|| format!("round {round} of {rounds}"));
     })?;
-    contest::print(
+    let scores = score::scores(&timings);
+    score::print(
         &format!("churn/{}/{THREADS}", script.entries()),
         "32",
         &scores,

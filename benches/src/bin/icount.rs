@@ -9,7 +9,7 @@ use std::{fs, iter};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
-use nulls_benches::adapters::{Nulls, Papaya, Session, Table};
+use nulls_benches::adapters::{Nulls, NullsInline, NullsTable, Papaya, Role, Session, Table};
 use nulls_benches::record::{self, rounded};
 use nulls_benches::workloads::{PIN_EVERY, fill, shuffled, value};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ const TOLERANCE: f64 = 1.03;
 /// The caches of the model, whatever the machine's are: size, ways, bytes a line.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"];
 
-/// Counts what one operation of nulls and of papaya costs, under valgrind.
+/// Counts what one operation of papaya's map and of nulls' map, table and inline map costs, under valgrind.
 ///
 /// One thread, a presized table of 100,000 entries, 10,000 operations on random keys, a new guard every
 /// 64; what the empty loop costs is subtracted. The modelled caches have 32 KiB (D1: its misses are
@@ -48,6 +48,8 @@ struct Args {
 enum Peer {
     Papaya,
     Nulls,
+    NullsTable,
+    NullsInline,
 }
 
 impl Peer {
@@ -55,6 +57,8 @@ impl Peer {
         match self {
             Self::Papaya => Papaya::NAME,
             Self::Nulls => Nulls::NAME,
+            Self::NullsTable => NullsTable::NAME,
+            Self::NullsInline => NullsInline::NAME,
         }
     }
 }
@@ -95,6 +99,8 @@ fn main() -> Result<()> {
     match (args.peer, args.op) {
         (Some(Peer::Papaya), Some(op)) => return make::<Papaya>(op),
         (Some(Peer::Nulls), Some(op)) => return make::<Nulls>(op),
+        (Some(Peer::NullsTable), Some(op)) => return make::<NullsTable>(op),
+        (Some(Peer::NullsInline), Some(op)) => return make::<NullsInline>(op),
         _ => {}
     }
     let rows = measure()?;
@@ -182,12 +188,14 @@ fn each(keys: &[u64], op: impl Fn(&u64) -> u64) -> u64 {
 fn measure() -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     println!(
-        "{:<20}{:>14}{:>14}{:>12}{:>12}",
+        "{:<25}{:>14}{:>14}{:>12}{:>12}",
         "per operation", "instructions", "mispredicted", "D1 misses", "LL misses"
     );
     for (peer, package) in [
         (Peer::Papaya, Papaya::PACKAGE),
         (Peer::Nulls, Nulls::PACKAGE),
+        (Peer::NullsTable, NullsTable::PACKAGE),
+        (Peer::NullsInline, NullsInline::PACKAGE),
     ] {
         let empty = valgrind(peer, Op::Nothing)?;
         for op in [Op::Pin, Op::Hit, Op::Miss, Op::Insert, Op::Remove] {
@@ -206,7 +214,7 @@ fn measure() -> Result<Vec<Row>> {
                 ll_misses: per_op(&["DLmr", "DLmw"]),
             };
             println!(
-                "  {:<8}{:<10}{:>14.1}{:>14.2}{:>12.2}{:>12.2}",
+                "  {:<13}{:<10}{:>14.1}{:>14.2}{:>12.2}{:>12.2}",
                 row.peer,
                 row.op,
                 row.instructions,
@@ -267,15 +275,19 @@ fn check(rows: &[Row], file: &Path) -> Result<()> {
     let mut reader = csv::Reader::from_path(file).context("cannot read the record")?;
     let recorded: Vec<Row> = reader.deserialize().collect::<Result<_, _>>()?;
     let mut worse = Vec::new();
-    for row in rows.iter().filter(|row| row.peer == Nulls::NAME) {
+    for row in rows
+        .iter()
+        .filter(|row| Role::of(&row.peer) == Role::Subject)
+    {
         let before = recorded
             .iter()
             .find(|before| (&before.peer, &before.op) == (&row.peer, &row.op));
-        let before = before.with_context(|| format!("{} is not in the record", row.op))?;
+        let before =
+            before.with_context(|| format!("{} {} is not in the record", row.peer, row.op))?;
         if row.instructions > before.instructions * TOLERANCE {
             worse.push(format!(
-                "{}: {} instead of {}",
-                row.op, row.instructions, before.instructions
+                "{} {}: {} instead of {}",
+                row.peer, row.op, row.instructions, before.instructions
             ));
         }
     }
