@@ -82,8 +82,8 @@ pub(crate) use layout::Layout;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Growth {
-    /// When it holds more than five entries a bucket on average; inline, more than eleven twelfths of
-    /// the entries that its buckets have room for.
+    /// When it holds more than five entries a bucket on average; inline, nearly as many as its buckets
+    /// have room for.
     #[default]
     Auto,
     /// Never: chains lengthen, as in the kernel's established table. What overflow lines it once
