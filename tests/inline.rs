@@ -47,12 +47,11 @@ fn agrees<K, V>(
             ),
             5 => {
                 let done = m.try_insert(k, v);
-                match model.get(&k) {
-                    Some(&old) => assert_eq!(done, Err(InsertError::Occupied((k, v), old))),
-                    None => {
-                        assert_eq!(done, Ok(()));
-                        model.insert(k, v);
-                    }
+                if let Some(&old) = model.get(&k) {
+                    assert_eq!(done, Err(InsertError::Occupied((k, v), old)));
+                } else {
+                    assert_eq!(done, Ok(()));
+                    model.insert(k, v);
                 }
             }
             6 => assert_eq!(
@@ -64,12 +63,11 @@ fn agrees<K, V>(
                     Some(_) => Operation::Remove,
                     None => Operation::Insert(v),
                 });
-                match model.remove(&k) {
-                    Some(old) => assert_eq!(done, InlineCompute::Removed(old)),
-                    None => {
-                        model.insert(k, v);
-                        assert_eq!(done, InlineCompute::Inserted(v));
-                    }
+                if let Some(old) = model.remove(&k) {
+                    assert_eq!(done, InlineCompute::Removed(old));
+                } else {
+                    model.insert(k, v);
+                    assert_eq!(done, InlineCompute::Inserted(v));
                 }
             }
             _ => assert_eq!(

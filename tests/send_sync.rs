@@ -13,9 +13,10 @@ use std::rc::Rc;
 
 use nulls::hash::{KeyedHasher, KeyedState, MonotoneHasher, MonotoneState};
 use nulls::{
-    Builder, Collector, CollectorBuilder, Compute, Growth, Guard, InsertError, NullsHashMap,
-    NullsHashMapRef, NullsHashTable, NullsHashTableRef, Operation, Stats, TableBuilder,
-    TryReserveError, map, table,
+    Builder, Collector, CollectorBuilder, Compute, Growth, Guard, InlineBuilder, InlineCompute,
+    InlineHashMap, InlineHashMapRef, InsertError, NullsHashMap, NullsHashMapRef, NullsHashTable,
+    NullsHashTableRef, Operation, Prehashed, Stats, TableBuilder, TryReserveError, inline, map,
+    table,
 };
 
 /// An associated constant of a type comes before one of a trait, if its bounds hold.
@@ -104,6 +105,43 @@ table! {
     table::Iter<'static, Neither>: false, false;
 }
 
+// Inline maps: entries are copied in and out, so `Sync` takes `Send` of them, and nothing else. What is neither cannot
+// be in one, as it is not plain data, but the types can be named.
+table! {
+    InlineHashMap<Both, Both>: true, true;
+    InlineHashMap<Both, SendOnly>: true, true;
+    InlineHashMap<SendOnly, Both>: true, true;
+    InlineHashMap<Both, Neither>: false, false;
+    InlineHashMap<Neither, Both>: false, false;
+    InlineHashMap<Both, *const u64>: false, false;
+    InlineHashMap<Both, std::sync::MutexGuard<'static, u64>>: false, false;
+    InlineHashMap<Both, Both, KeyedState>: true, true;
+    // Of the hasher there is one, which all threads use.
+    InlineHashMap<Both, Both, SendOnly>: true, false;
+    InlineHashMap<Both, Both, std::sync::MutexGuard<'static, u64>>: false, true;
+    InlineHashMap<Both, Both, NeitherState>: false, false;
+    InlineBuilder<Both, Both>: true, true;
+    InlineBuilder<Neither, Neither>: true, true;
+    InlineBuilder<Both, Both, NeitherState>: false, false;
+    InlineHashMapRef<'static, Both, Both>: false, false;
+    InlineHashMapRef<'static, Both, Both, KeyedState>: false, false;
+    InlineHashMapRef<'static, Both, Both, KeyedState, &'static Guard<'static>>: false, false;
+    inline::Iter<'static, Both, Both>: false, false;
+    inline::Keys<'static, Both, Both>: false, false;
+    inline::Values<'static, Both, Both>: false, false;
+    inline::Iter<'static, Both, Both, KeyedState>: false, false;
+}
+
+// What is copied out, and hashes, which are numbers whatever the hasher is.
+table! {
+    InlineCompute<Both>: true, true;
+    InlineCompute<SendOnly>: true, false;
+    InlineCompute<Neither>: false, false;
+    Prehashed<KeyedState>: true, true;
+    Prehashed<SendOnly>: true, true;
+    Prehashed<NeitherState>: true, true;
+}
+
 // References that were gathered: as references are.
 table! {
     table::IterHash<'static, Both>: true, true;
@@ -161,10 +199,48 @@ fn a_shared_map_is_shared() {
     assert_eq!(map.pin().get(&1).map(|one| **one), Some(1));
 }
 
+/// Threads share the map and not the hasher's hashes: each makes its own, and one made here is good there.
+#[test]
+fn a_shared_inline_map_is_shared() {
+    fn sendable(_: impl Send + 'static) {}
+
+    let map: InlineHashMap<u32, [u64; 2]> = InlineHashMap::new();
+    let hash = map.hash_key(&1);
+    std::thread::scope(|s| {
+        s.spawn(|| map.pin().insert_hashed(hash, 1, [1, 2]));
+    });
+    assert_eq!(map.pin().get_hashed(hash, &1), Some([1, 2]));
+    sendable(map);
+}
+
+/// An iterator of a long-lived map, hasher and view serves where a shorter life will do.
+#[test]
+fn inline_views_and_iterators_may_live_shorter() {
+    fn iter<'v>(iter: inline::Iter<'static, u32, u32>, _: &'v ()) -> inline::Iter<'v, u32, u32> {
+        iter
+    }
+    fn view<'m>(
+        view: InlineHashMapRef<'static, u32, u32>,
+        _: &'m (),
+    ) -> InlineHashMapRef<'m, u32, u32> {
+        view
+    }
+    fn compute<'v>(compute: InlineCompute<&'static u32>, _: &'v ()) -> InlineCompute<&'v u32> {
+        compute
+    }
+    let (_, _, _) = (iter, view, compute);
+}
+
 /// A map is `RefUnwindSafe`, since a panic leaves it as it was: no `AssertUnwindSafe` is needed here.
 #[test]
 fn a_map_can_be_used_after_a_panic_was_caught() {
     let map: NullsHashMap<u32, u32> = NullsHashMap::new();
+    let result = std::panic::catch_unwind(|| {
+        map.pin().get_or_insert_with(1, || panic!("no value"));
+    });
+    assert!(result.is_err());
+    assert_eq!(map.pin().insert(1, 1), None);
+    let map: InlineHashMap<u32, u32> = InlineHashMap::new();
     let result = std::panic::catch_unwind(|| {
         map.pin().get_or_insert_with(1, || panic!("no value"));
     });

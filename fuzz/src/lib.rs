@@ -4,17 +4,20 @@
 //! An input is a way to set a table up and a sequence of operations. Each operation is done on the
 //! table and on a model of std's, and every answer is compared; so is everything at the end. Keys and
 //! values are numbered and count their drops: an answer must be *the* instance that the model
-//! expects, not an equal one, and each instance must be dropped exactly once.
+//! expects, not an equal one, and each instance must be dropped exactly once. Plain data has no
+//! instances: in an inline map each value that is ever stored is another.
 //!
 //! All runs in one thread. What an interleaving can do to a single operation is tried nevertheless:
 //! closures that change the very entry they were called for ([`map`]), and iterations that are
 //! continued after other operations ([`walk`]).
 
 mod counted;
+mod inline;
 mod map;
 mod quality;
 mod setup;
 mod table;
+mod then;
 mod walk;
 
 use core::fmt::Debug;
@@ -24,6 +27,7 @@ use std::io;
 
 use arbitrary::{Arbitrary, Unstructured};
 
+pub use inline::InlineInput;
 pub use map::MapInput;
 pub use table::TableInput;
 

@@ -9,11 +9,12 @@ use std::collections::{HashMap, HashSet};
 use arbitrary::Arbitrary;
 use nulls::{Compute, Growth, InsertError, NullsHashMap, NullsHashMapRef, Operation, Pin};
 
-use self::step::{Step, Then};
+use self::step::Step;
 use crate::Input;
-use crate::counted::{Counted, Id, audit};
+use crate::counted::{Counted, Id, audit, next_id};
 use crate::quality::Quality;
 use crate::setup::{Setup, steps};
+use crate::then::Then;
 use crate::walk::Walk;
 
 type Map = NullsHashMap<Key, Counted, Quality>;
@@ -463,7 +464,7 @@ impl<'v, G: Pin> Section<'v, '_, G> {
     fn walk(&mut self, steps: usize) {
         let mut walk = self.walk.take().unwrap_or_else(|| {
             let values = self.view.values().map(Counted::id);
-            Walk::new(values, values_of(self.model))
+            Walk::new(values, values_of(self.model), next_id())
         });
         if walk.go_on(steps, || values_of(self.model)) {
             self.walk = Some(walk);

@@ -55,13 +55,25 @@ pub(crate) struct Hash {
 }
 
 impl Hasher for Hash {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are hashed as `u16`");
+    /// A key of another type has its number in its lowest, or first, two bytes.
+    fn write(&mut self, bytes: &[u8]) {
+        self.write_u16(u16::from_le_bytes([bytes[0], bytes[1]]));
     }
 
     fn write_u16(&mut self, number: u16) {
         self.number = number.into();
     }
+
+    fn write_u32(&mut self, key: u32) {
+        self.write(&key.to_le_bytes());
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.write(&key.to_le_bytes());
+    }
+
+    /// The length of an array.
+    fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {
         match self.quality {

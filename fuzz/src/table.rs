@@ -7,7 +7,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use nulls::{Growth, InsertError, NullsHashTable, NullsHashTableRef, Pin};
 
 use crate::Input;
-use crate::counted::{Counted, Id, audit};
+use crate::counted::{Counted, Id, audit, next_id};
 use crate::setup::{Setup, steps};
 use crate::walk::Walk;
 
@@ -434,7 +434,7 @@ impl<'v, G: Pin> Section<'v, '_, G> {
         let mut walk = self
             .walk
             .take()
-            .unwrap_or_else(|| Walk::new(self.view.iter().map(Item::id), now()));
+            .unwrap_or_else(|| Walk::new(self.view.iter().map(Item::id), now(), next_id()));
         if walk.go_on(steps, now) {
             self.walk = Some(walk);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::counted::{Id, next_id};
+use crate::counted::Id;
 
 /// Holds an iteration to its promise: every entry that is there from its first step to its last is
 /// met exactly once, every other at most once.
@@ -16,11 +16,15 @@ pub(crate) struct Walk<'v> {
 }
 
 impl<'v> Walk<'v> {
-    pub(crate) fn new(entries: impl Iterator<Item = Id> + 'v, before: HashSet<Id>) -> Self {
+    pub(crate) fn new(
+        entries: impl Iterator<Item = Id> + 'v,
+        before: HashSet<Id>,
+        first_new: Id,
+    ) -> Self {
         Self {
             entries: Box::new(entries),
             before,
-            first_new: next_id(),
+            first_new,
             met: HashSet::new(),
         }
     }

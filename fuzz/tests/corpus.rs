@@ -3,7 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nulls_fuzz::{Input, MapInput, TableInput, run_bytes};
+use nulls_fuzz::{InlineInput, Input, MapInput, TableInput, run_bytes};
+
+#[test]
+fn inline() {
+    replay::<InlineInput>("inline");
+}
 
 #[test]
 fn map() {

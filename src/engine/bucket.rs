@@ -223,20 +223,26 @@ impl<'a, L: Layout> Bucket<'a, L> {
             self.meta = meta;
         }
         self.changed = true;
-        if self.meta.has_link() && (behind || self.may_have_spare()) {
-            self.unlink_spare(place.line);
+        if self.meta.has_link() && (behind || !L::FILTERED) {
+            let emptied = !self.front.contains(place.line) && is_empty::<L>(place.line.meta());
+            self.unlink_spare(emptied);
         }
-        if L::FILTERED && behind {
-            self.forget_behind();
+        if L::FILTERED {
+            if behind {
+                self.forget_behind();
+            }
+            self.unlink_all_spare();
         }
     }
 
-    /// Whether an overflow line may be empty though no entry has just left it: not if the filter says
-    /// that entries are there. (In a chain of several lines one of them may be. It leaves when the next
-    /// entry behind the home does.) Saves most removals in a linked bucket a look at another line.
+    /// Lets overflow lines go if the filter says that all of them are empty. While it does not, a removal
+    /// in the home line does not look at them, as that would read another line: an empty one among
+    /// several may stay until then.
     #[inline]
-    fn may_have_spare(&self) -> bool {
-        !L::FILTERED || self.meta.is_none_behind(L::SLOTS)
+    fn unlink_all_spare(&mut self) {
+        while self.meta.has_link() && self.meta.is_none_behind(L::SLOTS) && self.unlink_spare(true)
+        {
+        }
     }
 
     /// Forgets the tags that are not behind the home line any more, when the lock is released. If there
@@ -319,35 +325,36 @@ impl<'a, L: Layout> Bucket<'a, L> {
         Place { line, slot: 0 }
     }
 
-    /// Unlinks an empty overflow line if the others have two free slots (1.1). A line that had to stay
-    /// would cost every miss of the bucket a second line for good; with one free slot less, a key
-    /// that comes and goes would take and give a line each time.
+    /// Unlinks an empty overflow line, and says whether it did, if the others have two free slots (1.1).
+    /// A line that had to stay would cost every miss of the bucket a second line for good; with one free
+    /// slot less, a key that comes and goes would take and give a line each time.
     ///
-    /// Called after a tag in `changed` was cleared, if there may be one. So before that either no line was empty, or the
-    /// others had less than two free slots: three of them in other lines than an empty one mean that
-    /// there is none to look for, unless it is `changed`. That keeps this short in a long chain whose
-    /// entries go one after the other.
+    /// Without `may_be_there` there is hardly one: a line that was emptied has been looked at then, and
+    /// stayed only if the others had less than two free slots. So three of them in other lines end the
+    /// search. That keeps it short in a long chain whose entries go one after the other.
     #[cold]
     #[inline(never)]
-    fn unlink_spare(&mut self, changed: &Line<L>) {
-        let is_empty = |meta: Meta| meta.occupied(L::SLOTS).is_empty();
-        let may_be_there = !self.front.contains(changed) && is_empty(changed.meta());
+    fn unlink_spare(&mut self, may_be_there: bool) -> bool {
         let mut free_slots = 0;
         let mut spare = None;
         let mut before = self.front.home;
         for line in self.lines() {
             let meta = self.meta_of(line);
-            if spare.is_none() && !self.front.contains(line) && is_empty(meta) {
+            if spare.is_none() && !self.front.contains(line) && is_empty::<L>(meta) {
                 spare = Some((before, line));
             } else {
                 free_slots += meta.free(L::SLOTS).len();
             }
             match spare {
-                Some((before, line)) if free_slots >= 2 => return self.unlink(before, line),
-                None if free_slots >= 3 && !may_be_there => return,
+                Some((before, line)) if free_slots >= 2 => {
+                    self.unlink(before, line);
+                    return true;
+                }
+                None if free_slots >= 3 && !may_be_there => return false,
                 _ => before = line,
             }
         }
+        false
     }
 
     fn unlink(&mut self, before: &'a Line<L>, line: &'a Line<L>) {
@@ -397,6 +404,11 @@ impl<'a, L: Layout> Bucket<'a, L> {
         self.meta = Meta::moved(L::SLOTS).locked();
         self.changed = false;
     }
+}
+
+/// Whether a line with this word has no entries.
+fn is_empty<L: Layout>(meta: Meta) -> bool {
+    meta.occupied(L::SLOTS).is_empty()
 }
 
 /// The word with its next version, if the layout has versions.

@@ -149,7 +149,10 @@ pub(super) fn read_chain<'g, L: Layout>(
     let end = loop {
         match walk.step() {
             Ok(line) => {
-                met.push(line);
+                // With versions a line that left and came back shows in the home's.
+                if !L::VERSIONED {
+                    met.push(line);
+                }
                 read(Some((line, line.meta())))?;
             }
             Err(end) => break end,

@@ -215,10 +215,10 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
 
     /// The value under `key`, or `None` when `value` was put there.
     fn get_or_put(&self, key: K, value: V) -> Result<Option<V>, AllocError> {
-        if let Some(found) = self.find(&key) {
+        let parts = self.engine().parts_of(&key);
+        if let Some(found) = self.engine().find(self.guard(), parts, |k| *k == key) {
             return Ok(Some(found.value));
         }
-        let parts = self.engine().parts_of(&key);
         let inserted =
             self.engine()
                 .try_insert(self.guard(), parts, Entry { key, value }, |k| *k == key)?;
@@ -430,7 +430,10 @@ impl<K: Plain + Hash + Eq, V: Plain, S: BuildHasher, G: Pin> InlineHashMapRef<'_
     ) -> Result<Option<(K, V)>, (K, V)> {
         let parts = self.engine().parts_of(key);
         loop {
-            let Some(found) = self.find(key) else {
+            let found = self
+                .engine()
+                .find(self.guard(), parts, |k| key.equivalent(k));
+            let Some(found) = found else {
                 return Ok(None);
             };
             let Entry { key: k, value: v } = found;

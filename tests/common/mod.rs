@@ -16,10 +16,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use nulls::{Collector, Growth, NullsHashMap, NullsHashTable};
+use nulls::{Collector, Growth, InlineHashMap, NullsHashMap, NullsHashTable};
 
 /// A map of one of the kinds.
 pub(crate) type Map<K, V> = NullsHashMap<K, V, TestState>;
+
+/// An inline map of one of the kinds.
+pub(crate) type InlineMap<K, V> = InlineHashMap<K, V, TestState>;
 
 /// `full`, or `small` where everything is a hundred times slower.
 pub(crate) const fn sized(full: usize, small: usize) -> usize {
@@ -172,6 +175,18 @@ impl Kind {
 
     pub(crate) fn map<K: Send + 'static, V: Send + 'static>(&self) -> Map<K, V> {
         let builder = NullsHashMap::builder()
+            .hasher(self.hasher)
+            .capacity(self.capacity)
+            .growth(self.growth)
+            .shift(self.shift);
+        match &self.collector {
+            Some(collector) => builder.collector(collector.clone()).build(),
+            None => builder.build(),
+        }
+    }
+
+    pub(crate) fn inline<K, V>(&self) -> InlineMap<K, V> {
+        let builder = InlineHashMap::builder()
             .hasher(self.hasher)
             .capacity(self.capacity)
             .growth(self.growth)

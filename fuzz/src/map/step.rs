@@ -2,6 +2,8 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 
+use crate::then::Then;
+
 /// One operation. Where there is `meddle`, the closure changes the very entry that it is called for,
 /// when it runs for the first time: as if another thread had come between.
 #[derive(Clone, Copy, Debug)]
@@ -54,13 +56,6 @@ pub(super) enum Step {
     Refresh,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Then {
-    Insert,
-    Remove,
-    Abort,
-}
-
 impl Step {
     pub(super) fn touches_all(self) -> bool {
         matches!(
@@ -102,11 +97,5 @@ impl Arbitrary<'_> for Step {
             18 => Self::Clone,
             _ => Self::Refresh,
         })
-    }
-}
-
-impl Arbitrary<'_> for Then {
-    fn arbitrary(u: &mut Unstructured<'_>) -> Result<Self> {
-        Ok(*u.choose(&[Self::Insert, Self::Remove, Self::Abort])?)
     }
 }

@@ -103,7 +103,8 @@ unsafe impl<K, V, S> Layout for Inline<K, V, S> {
     const LINES: usize = if Self::WORDS > 2 { 2 } else { 1 };
     const VERSIONED: bool = true;
     /// Twenty-three of twenty-four slots: a `u64` to `u64` entry costs less than 40 bytes in the mean, and
-    /// a third of all buckets have an overflow line when the table is at its fullest.
+    /// a third of all buckets have an overflow line when the table has just been filled (two thirds after
+    /// much churn at that load).
     const GROWTH_LOAD: usize = if cfg!(nulls_loom) {
         16
     } else {
