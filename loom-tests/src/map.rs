@@ -1,31 +1,10 @@
 //! `NullsHashMap` as the models use it.
 
-use std::hash::{BuildHasherDefault, Hasher};
-
 use nulls::{NullsHashMap, NullsHashMapRef};
 
 use crate::entry::Entry;
-use crate::shared::Shared;
-
-type Identity = BuildHasherDefault<KeyAsHash>;
-
-/// Keys are their own hashes: a model must do the same each time it is run.
-#[derive(Default)]
-struct KeyAsHash(u64);
-
-impl Hasher for KeyAsHash {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are `u64`");
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
-}
+use crate::hasher::Identity;
+use crate::shared::{Pin, Shared};
 
 /// A map that all threads of a model share.
 #[derive(Clone)]
@@ -46,6 +25,14 @@ impl Map {
             view: self.0.pin(),
             map: &self.0,
         }
+    }
+}
+
+impl Pin for Map {
+    type View<'a> = MapView<'a>;
+
+    fn pin(&self) -> Self::View<'_> {
+        self.pin()
     }
 }
 

@@ -1,9 +1,14 @@
 //! Runs models.
 
 use std::io::Write;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+
+use loom::sync::atomic::AtomicBool;
+
+use crate::shared::Pin;
 
 /// Checks `body` in every interleaving, and with every value that each load may return, within the
 /// usual bound.
@@ -107,4 +112,30 @@ fn start<T: Clone + 'static, R: 'static>(
     let shared = shared.clone();
     let thread = loom::thread::spawn(move || body(&shared));
     || thread.join().expect("a thread that panics ends the model")
+}
+
+/// Checks that a thread which sees a change sees all that the one that made it did before.
+pub fn brings_the_flag<T: Pin>(
+    make: impl Fn() -> T + Send + Sync + 'static,
+    change: fn(&T::View<'_>),
+    sees_change: fn(&T::View<'_>) -> bool,
+) {
+    model(move || {
+        let shared = (make(), Rc::new(AtomicBool::new(false)));
+        both(
+            &shared,
+            move |(table, flag)| {
+                let view = table.pin();
+                flag.store(true, Ordering::Relaxed);
+                change(&view);
+            },
+            move |(table, flag)| {
+                let view = table.pin();
+                if sees_change(&view) {
+                    let flag = flag.load(Ordering::Relaxed);
+                    assert!(flag, "seen, but not what came before");
+                }
+            },
+        );
+    });
 }

@@ -5,6 +5,15 @@ use std::rc::Rc;
 
 use crate::entry::Drops;
 
+/// What a model's threads share, and enter read sections on.
+pub trait Pin: Clone + 'static {
+    /// It, inside a read section.
+    type View<'a>;
+
+    /// Enters a read section.
+    fn pin(&self) -> Self::View<'_>;
+}
+
 /// A table or map, and what becomes of its entries.
 ///
 /// Loom's threads take turns on one thread of the system, so `Rc` will do, and the model does not

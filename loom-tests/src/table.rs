@@ -7,7 +7,7 @@
 use nulls::{Growth, InsertError, NullsHashTable, NullsHashTableRef};
 
 use crate::entry::Entry;
-use crate::shared::Shared;
+use crate::shared::{Pin, Shared};
 
 /// A table that all threads of a model share.
 #[derive(Clone)]
@@ -82,6 +82,14 @@ impl Table {
     /// As the table's.
     pub fn reserve(&self, additional: usize) {
         self.0.reserve(additional);
+    }
+}
+
+impl Pin for Table {
+    type View<'a> = View<'a>;
+
+    fn pin(&self) -> Self::View<'_> {
+        self.pin()
     }
 }
 

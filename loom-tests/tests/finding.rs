@@ -36,6 +36,23 @@ fn i8_found_while_its_bucket_overflows() {
     });
 }
 
+/// An entry of the same tag leaves the overflow line, and with it the tag leaves the home's filter,
+/// which a second look-up goes by alone.
+#[test]
+fn i8_found_again_behind_the_home_line() {
+    model(|| {
+        let t = Table::fixed(1).with([0, 1, alike(2)]);
+        let change_places = |t: &Table| {
+            let t = t.pin();
+            t.remove(alike(2));
+            t.insert(2, 7);
+        };
+        let look_twice = |t: &Table| [t.pin().get(2), t.pin().get(2)];
+        let (_, found) = both(&t, change_places, look_twice);
+        assert!(found[0] <= found[1], "{found:?}");
+    });
+}
+
 #[test]
 fn i8_found_while_it_is_replaced() {
     model(|| {

@@ -12,7 +12,7 @@ fn i3_two_insertions_lose_nothing() {
             let t = Table::fixed(1).with(keys.clone());
             let insert = |key| move |t: &Table| t.pin().insert(key, key);
             both(&t, insert(24), insert(32));
-            assert_eq!(t.pin().keys(), Vec::from_iter(keys.chain([24, 32])));
+            assert_eq!(t.pin().keys(), keys.chain([24, 32]).collect::<Vec<_>>());
             assert_eq!(t.len(), entries + 2);
         }
     }));

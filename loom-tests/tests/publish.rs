@@ -2,10 +2,7 @@
 //! before.
 #![cfg(nulls_loom)]
 
-use std::rc::Rc;
-
-use loom::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use nulls_loom_tests::{Table, View, both, model};
+use nulls_loom_tests::{Table, both, brings_the_flag, model};
 
 #[test]
 fn i1_published_whole() {
@@ -78,31 +75,6 @@ fn p2_slot_reused_for_the_same_key() {
         assert_ne!(found, [Some(7), None]);
         assert_ne!(found, [Some(7), Some(0)]);
         assert_ne!(found, [None, Some(0)]);
-    });
-}
-
-/// A thread sets a flag and changes the table; another that sees the change must see the flag.
-fn brings_the_flag(
-    t: impl Fn() -> Table + Send + Sync + 'static,
-    change: fn(&View<'_>),
-    sees_change: fn(&View<'_>) -> bool,
-) {
-    model(move || {
-        let shared = (t(), Rc::new(AtomicBool::new(false)));
-        both(
-            &shared,
-            move |(t, flag)| {
-                let t = t.pin();
-                flag.store(true, Relaxed);
-                change(&t);
-            },
-            move |(t, flag)| {
-                let t = t.pin();
-                if sees_change(&t) {
-                    assert!(flag.load(Relaxed), "seen, but not what came before");
-                }
-            },
-        );
     });
 }
 

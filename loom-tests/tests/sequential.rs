@@ -5,7 +5,9 @@
 //! the order of the clock means nothing here.)
 #![cfg(nulls_loom)]
 
-use nulls_loom_tests::{Map, MapView, Model, both};
+use std::hash::Hash;
+
+use nulls_loom_tests::{InlineView, Map, MapView, Model, Numbered, Pin, Split, TwoWords, both};
 
 const KEY: u64 = 0;
 
@@ -22,15 +24,6 @@ use Operation::{Get, Insert, Put, Remove};
 type Value = Option<u64>;
 
 impl Operation {
-    fn on_map(self, m: &MapView<'_>) -> Value {
-        match self {
-            Get => m.get(KEY),
-            Insert(value) => m.try_insert(KEY, value).err(),
-            Put(value) => m.put(KEY, value),
-            Remove => m.remove(KEY),
-        }
-    }
-
     /// What is there after it.
     fn on_value(self, value: Value) -> Value {
         match self {
@@ -38,6 +31,34 @@ impl Operation {
             Insert(new) => value.or(Some(new)),
             Put(new) => Some(new),
             Remove => None,
+        }
+    }
+}
+
+/// A map inside a read section.
+trait Answers {
+    /// Does it to the map.
+    fn answer(&self, operation: Operation) -> Value;
+}
+
+impl Answers for MapView<'_> {
+    fn answer(&self, operation: Operation) -> Value {
+        match operation {
+            Get => self.get(KEY),
+            Insert(value) => self.try_insert(KEY, value).err(),
+            Put(value) => self.put(KEY, value),
+            Remove => self.remove(KEY),
+        }
+    }
+}
+
+impl<K: Numbered + Hash + Eq, V: Numbered> Answers for InlineView<'_, K, V> {
+    fn answer(&self, operation: Operation) -> Value {
+        match operation {
+            Get => self.get(KEY),
+            Insert(value) => self.try_insert(KEY, value).err(),
+            Put(value) => self.put(KEY, value),
+            Remove => self.remove(KEY),
         }
     }
 }
@@ -62,24 +83,28 @@ fn explained(
 }
 
 /// One model: a map with or without the key, and what each thread does.
-fn history(
+fn history<M: Pin>(
+    make: fn() -> M,
     first: Value,
     a: [Operation; 2],
     b: [Operation; 2],
-) -> impl Fn() + Send + Sync + 'static {
+) -> impl Fn() + Send + Sync + 'static
+where
+    for<'a> M::View<'a>: Answers,
+{
     move || {
-        let m = Map::new();
+        let m = make();
         if let Some(value) = first {
-            m.pin().put(KEY, value);
+            m.pin().answer(Put(value));
         }
         let run = |script: [Operation; 2]| {
-            move |m: &Map| {
+            move |m: &M| {
                 let m = m.pin();
-                script.map(|operation| (operation, operation.on_map(&m)))
+                script.map(|operation| (operation, m.answer(operation)))
             }
         };
         let (a, b) = both(&m, run(a), run(b));
-        let last = m.pin().get(KEY);
+        let last = m.pin().answer(Get);
         assert!(
             explained(first, &a, &b, last),
             "{first:?}: {a:?} beside {b:?}, then {last:?}"
@@ -87,28 +112,54 @@ fn history(
     }
 }
 
-/// Every pair of operations beside each of four.
-fn histories(first: Value) -> impl Iterator<Item = impl Fn() + Send + Sync + 'static> {
-    let any = |value| [Get, Insert(value), Put(value), Remove];
+/// Every pair of operations on a boxed map, beside each of four.
+fn check_boxed(first: Value) {
     let beside = [
         [Get, Get],
         [Put(3), Get],
         [Remove, Insert(4)],
         [Insert(3), Remove],
     ];
-    any(1).into_iter().flat_map(move |x| {
-        any(2)
-            .into_iter()
-            .flat_map(move |y| beside.map(|b| history(first, [x, y], b)))
-    })
+    let any = |value| [Get, Insert(value), Put(value), Remove];
+    let histories =
+        pairs(any(1), any(2)).flat_map(|a| beside.map(|b| history(Map::new, first, a, b)));
+    Model::preemptions(1).check_all(histories);
+}
+
+/// Fewer on inline maps: those that change an entry or use its slot again.
+fn check_inline<M: Pin>(make: fn() -> M)
+where
+    for<'a> M::View<'a>: Answers,
+{
+    let beside = [[Get, Get], [Remove, Insert(4)]];
+    let histories = pairs([Put(1), Remove], [Insert(2), Put(2), Remove])
+        .flat_map(|a| beside.map(|b| history(make, Some(0), a, b)));
+    Model::preemptions(1).check_all(histories);
+}
+
+fn pairs<const M: usize, const N: usize>(
+    first: [Operation; M],
+    second: [Operation; N],
+) -> impl Iterator<Item = [Operation; 2]> {
+    first.into_iter().flat_map(move |x| second.map(|y| [x, y]))
 }
 
 #[test]
 fn answers_are_those_of_a_plain_map_when_the_key_is_absent_at_first() {
-    Model::preemptions(1).check_all(histories(None));
+    check_boxed(None);
 }
 
 #[test]
 fn answers_are_those_of_a_plain_map_when_the_key_is_there_at_first() {
-    Model::preemptions(1).check_all(histories(Some(0)));
+    check_boxed(Some(0));
+}
+
+#[test]
+fn answers_of_an_inline_map_are_those_of_a_plain_map() {
+    check_inline(|| TwoWords::fixed(1));
+}
+
+#[test]
+fn answers_of_an_inline_map_with_split_values_are_those_of_a_plain_map() {
+    check_inline(|| Split::fixed(1));
 }
